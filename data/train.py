@@ -1,0 +1,136 @@
+"""Train one model at one budget from one seed, and write the run to data/runs/.
+
+    python data/train.py gpt full --seed 0
+
+A run that was stopped, however hard, goes on where it was when the same command is given again.
+Every run is scored on the validation split, by which settings are chosen. What is chosen stands in
+minigpt.training.budget_for and minigpt.model.Config; data/measure.py then scores those runs, and
+no others, on the test split.
+"""
+
+import argparse
+import os
+import platform
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy
+import torch
+
+from minigpt.artifacts import DATA, save_model, write_json
+from minigpt.corpus import load_corpus
+from minigpt.lstm import LSTM
+from minigpt.model import Config, MiniGPT
+from minigpt.training import History, budget_for, train_lm
+
+RUNS = DATA / "runs"
+
+
+def processor() -> str:
+    """Name the processor as the system does."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("model", choices=["gpt", "lstm"])
+    parser.add_argument("size", choices=["full", "quick", "lab3"])
+    parser.add_argument("--seed", type=int, default=0)
+    look = parser.add_argument_group("other settings than the chosen ones, for choosing them")
+    look.add_argument("--learning-rate", type=float)
+    look.add_argument("--dropout", type=float, help="mini-GPT only")
+    look.add_argument("--steps", type=int)
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    args = parser.parse_args()
+    if args.size == "lab3" and args.model != "lstm":
+        parser.error("lab3 is a run of the LSTM")
+    if args.dropout is not None and args.model != "gpt":
+        parser.error("the LSTM has no dropout")
+    return args
+
+
+def main() -> int:
+    args = arguments()
+    torch.set_num_threads(args.threads)
+    config, budget = Config(), budget_for(args.model, args.size)
+    if args.dropout is not None:
+        config = replace(config, dropout=args.dropout)
+    if args.learning_rate is not None:
+        budget = replace(budget, learning_rate=args.learning_rate)
+    if args.steps is not None:
+        budget = replace(budget, steps=args.steps)
+    name = "-".join(
+        [args.model, args.size]
+        + ([f"{budget.steps}steps"] if args.steps else [])
+        + [f"lr{budget.learning_rate:g}"]
+        + ([f"dropout{config.dropout:g}"] if args.model == "gpt" else [])
+        + ([args.precision] if args.precision != "float32" else [])
+        + [f"seed{args.seed}"]
+    )
+
+    out = RUNS / f"{name}.json"
+    if out.exists():
+        print(f"{out} is there already: delete it to train anew")
+        return 0
+
+    corpus = load_corpus()
+    torch.manual_seed(args.seed)
+    if args.model == "gpt":
+        model = MiniGPT(config)
+    else:
+        model = LSTM(forget_bias=1.0 if args.size == "lab3" else None)
+    model.to(args.device)
+    checkpoint = RUNS / "unfinished" / f"{name}.safetensors"
+    history = train_lm(
+        model,
+        corpus,
+        budget,
+        seed=args.seed,
+        precision=getattr(torch, args.precision),
+        checkpoint=checkpoint,
+    )
+    if history.steps < budget.steps:
+        print("Give the same command again to go on.", file=sys.stderr)
+        return 130
+    write_run(out, args, model, budget, history)
+    checkpoint.unlink(missing_ok=True)
+    return 0
+
+
+def write_run(out, args, model, budget, history: History) -> None:
+    """Write the run and, beside it, its weights (not committed, but for the two the book reads)."""
+    run = {
+        "model": args.model,
+        "size": args.size,
+        "seed": args.seed,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "config": asdict(model.config) if args.model == "gpt" else model.sizes,
+        "budget": asdict(budget),
+        "precision": args.precision,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": numpy.__version__,
+        },
+        "processor": torch.cuda.get_device_name() if args.device == "cuda" else processor(),
+        "threads": args.threads,
+        "seconds": round(history.seconds, 1),
+        "curve": history.curve,
+        "valid": history.curve[-1]["valid"],
+        "test": None,
+    }
+    save_model(RUNS / "weights" / f"{out.stem}.safetensors", model, run=out.stem)
+    write_json(out, run)
+    print(f"{out}: validation {run['valid']:.4f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

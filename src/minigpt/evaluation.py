@@ -1,0 +1,131 @@
+"""Score a model on a split: every character once, in nats, perplexity and bits."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from minigpt.corpus import Corpus
+from minigpt.lstm import LSTM
+from minigpt.model import MiniGPT
+from minigpt.ngram import NGram
+
+
+@dataclass(frozen=True)
+class Score:
+    """The mean surprise of a model over the characters of a text (equation 15)."""
+
+    nats: float  # per character
+    characters: int  # how many were scored
+
+    @property
+    def perplexity(self) -> float:
+        """The number of equally likely characters that would surprise as much: exp(nats)."""
+        return math.exp(self.nats)
+
+    @property
+    def bits(self) -> float:
+        """The same surprise in bits per character: nats / ln 2."""
+        return self.nats / math.log(2)
+
+
+def windows(start: int, stop: int, T: int) -> Iterator[tuple[int, int]]:
+    """Cut the targets from ``start`` up to ``stop`` into windows of at most T characters of input.
+
+    A window moves on by T // 2 and only its second half is scored, so that every target has more
+    than half a window of context. The last window is moved back to end with the text.
+
+    Yields:
+        First input of the window (its inputs are the T characters from there), and the first
+        target it scores (its targets end one character after its inputs).
+    """
+    scored, step = start, T // 2
+    while scored < stop:
+        end = min(scored + step, stop)  # the character after the last target
+        yield end - 1 - T, scored
+        scored = end
+
+
+@torch.no_grad()
+def gpt_nats(
+    model: MiniGPT, ids: Tensor, start: int, stop: int, *, batch_size: int = 32
+) -> Tensor:
+    """Score the characters from ``start`` up to ``stop`` of a text, (stop - start,) in nats.
+
+    Raises:
+        ValueError: fewer than T_max characters stand before ``start``.
+    """
+    T, device = model.config.T_max, next(model.parameters()).device
+    if start <= T:
+        raise ValueError(
+            f"windows of {T} characters need more than {T} before the first one scored, not {start}"
+        )
+    nats = torch.full((stop - start,), math.nan)
+    cut = list(windows(start, stop, T))
+    for first in range(0, len(cut), batch_size):
+        batch = cut[first : first + batch_size]
+        texts = torch.stack([ids[begin : begin + T + 1] for begin, _ in batch]).to(device)
+        logits = model(texts[:, :-1])  # (B, T, V)
+        losses = F.cross_entropy(logits.mT, texts[:, 1:], reduction="none").cpu()  # (B, T)
+        for row, (begin, scored) in zip(losses, batch, strict=True):
+            end = begin + T + 1
+            nats[scored - start : end - start] = row[scored - end :]
+    return nats
+
+
+@torch.no_grad()
+def lstm_nats(
+    model: LSTM, ids: Tensor, start: int, stop: int, *, prime: int = 128, chunk: int = 1024
+) -> Tensor:
+    """Score the same characters with a state carried along, primed with the ``prime`` before them.
+
+    Raises:
+        ValueError: fewer than ``prime`` characters stand before ``start``.
+    """
+    if not 1 <= prime <= start:
+        raise ValueError(f"the state is primed with {prime} characters, but {start} stand before")
+    device, state, parts = next(model.parameters()).device, None, []
+    for begin in range(start - prime, stop - 1, chunk):
+        text = ids[begin : min(begin + chunk + 1, stop)].to(device)
+        logits, state = model.read(text[None, :-1], state)  # (1, chunk, V)
+        parts.append(F.cross_entropy(logits[0], text[1:], reduction="none").cpu())
+    return torch.cat(parts)[prime - 1 :]
+
+
+def _score(nats: Tensor) -> Score:
+    return Score(nats.double().mean().item(), len(nats))
+
+
+def evaluate_gpt(model: MiniGPT, corpus: Corpus, split: str = "test") -> Score:
+    """Score a split with overlapping windows: 65 to 128 characters of context for T_max = 128."""
+    return _evaluating(model, gpt_nats, corpus, split)
+
+
+def evaluate_lstm(model: LSTM, corpus: Corpus, split: str = "test") -> Score:
+    """Score a split with one state carried over it from end to end."""
+    return _evaluating(model, lstm_nats, corpus, split)
+
+
+def evaluate_ngram(model: NGram, corpus: Corpus, split: str = "test") -> Score:
+    """Score a split with the true preceding characters."""
+    return _score(model.nats(corpus.ids, *corpus.bounds[split]))
+
+
+def evaluate(model: nn.Module, corpus: Corpus, split: str = "test") -> Score:
+    """Score a split with whichever of the functions above fits the model."""
+    if isinstance(model, LSTM):
+        return evaluate_lstm(model, corpus, split)
+    return evaluate_gpt(model, corpus, split)
+
+
+def _evaluating(model: nn.Module, nats, corpus: Corpus, split: str) -> Score:
+    """Switch dropout off for the time of an evaluation."""
+    training = model.training
+    model.eval()
+    try:
+        return _score(nats(model, corpus.ids, *corpus.bounds[split]))
+    finally:
+        model.train(training)
