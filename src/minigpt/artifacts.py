@@ -11,6 +11,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from minigpt.lstm import LSTM
+from minigpt.model import Config, MiniGPT
+
 DATA = Path(__file__).resolve().parents[2] / "data"
 
 
@@ -94,8 +97,6 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
 
 def save_model(path: Path, model: nn.Module, **about) -> None:
     """Write a MiniGPT or an LSTM: its weights, its sizes, and whatever else is to be known."""
-    from minigpt.model import MiniGPT
-
     if isinstance(model, MiniGPT):
         about = {"model": "gpt", "config": asdict(model.config), **about}
     else:
@@ -114,9 +115,6 @@ def load_model(path: Path = DATA / "minigpt.safetensors", **functions) -> nn.Mod
         FileNotFoundError: there is no such file.
         DamagedFileError: its weights are not the ones that were written, or fit no model.
     """
-    from minigpt.lstm import LSTM
-    from minigpt.model import Config, MiniGPT
-
     tensors, about = read_tensors(path)
     try:
         if about["model"] == "gpt":

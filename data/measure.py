@@ -1,0 +1,119 @@
+"""Score the runs of the chosen settings on the test split and write data/baselines.json.
+
+    python data/measure.py
+
+Runs trained here and not yet scored are scored first, once, and the result is written into their
+file. Seed 0 of the full budget becomes data/minigpt.safetensors and data/lstm.safetensors.
+"""
+
+import math
+import shutil
+from dataclasses import asdict
+
+import torch
+from train import PRECISION, RUNS, untrained
+
+from minigpt.artifacts import DATA, load_model, read_json, write_json
+from minigpt.corpus import Corpus, load_corpus
+from minigpt.evaluation import evaluate, evaluate_ngram
+from minigpt.inspection import model_leak_test
+from minigpt.model import Config
+from minigpt.ngram import NGram
+from minigpt.training import budget_for
+
+NGRAMS = {
+    "trigram": ("Character trigram, add-k (k = 0.1)", 3, 0.1),
+    "5-gram": ("Character 5-gram, add-k (k = 0.01)", 5, 0.01),
+}
+NEURAL = {  # row -> name, model, size
+    "lstm-lab3": ("LSTM, Lab 3's training", "lstm", "lab3"),
+    "lstm-full": ("LSTM, the mini-GPT's training", "lstm", "full"),
+    "gpt-full": ("Mini-GPT", "gpt", "full"),
+    "lstm-quick": ("LSTM, QUICK", "lstm", "quick"),
+    "gpt-quick": ("Mini-GPT, QUICK", "gpt", "quick"),
+}
+BOOK_WEIGHTS = {"gpt": "minigpt", "lstm": "lstm"}
+
+
+def chosen_runs(model: str, size: str) -> list[dict]:
+    """Find the finished runs of the chosen settings, by seed."""
+    budget, runs = asdict(budget_for(model, size)), []
+    for path in sorted(RUNS.glob(f"{model}-{size}-*.json")):
+        run = read_json(path) | {"path": path}
+        if run["budget"] != budget or run["precision"] != PRECISION:
+            continue
+        if model == "gpt" and run["config"] != asdict(Config()):
+            continue
+        runs.append(run)
+    return sorted(runs, key=lambda run: run["seed"])
+
+
+def score(run: dict, corpus: Corpus) -> None:
+    """Add to a run what is measured on the test split, and on the model before it was trained."""
+    path = run.pop("path")
+    weights = RUNS / "weights" / f"{path.stem}.safetensors"
+    model = load_model(weights)
+    print(f"scoring {path.stem}")
+    start = untrained(run["model"], run["size"], run["seed"], Config())
+    run["test"] = evaluate(model, corpus, "test").nats
+    run["untrained_test"] = evaluate(start, corpus, "test").nats
+    text = corpus["test"][None, : run["budget"]["T"]]
+    run["leak"] = {"untrained": model_leak_test(start, text, 64), "trained": model_leak_test(model, text, 64)}
+    if run["size"] == "full" and run["seed"] == 0:
+        shutil.copyfile(weights, DATA / f"{BOOK_WEIGHTS[run['model']]}.safetensors")
+    write_json(path, run)
+    run["path"] = path
+
+
+def in_all_units(nats: float) -> dict[str, float]:
+    return {"nats": nats, "perplexity": math.exp(nats), "bits": nats / math.log(2)}
+
+
+def neural_row(name: str, runs: list[dict]) -> dict:
+    """Summarize the seeds of one row: the mean and the range of their test scores."""
+    nats = {str(run["seed"]): run["test"] for run in runs}
+    return {
+        "name": name,
+        "parameters": runs[0]["parameters"],
+        "steps": runs[0]["budget"]["steps"],
+        "batch": runs[0]["budget"]["batch_size"],
+        "seeds": len(runs),
+        **in_all_units(sum(nats.values()) / len(nats)),
+        "lowest": min(nats.values()),
+        "highest": max(nats.values()),
+        "by_seed": nats,
+        "untrained": {str(run["seed"]): run["untrained_test"] for run in runs},
+        "leak": max(max(run["leak"].values()) for run in runs),
+    }
+
+
+def baselines(corpus: Corpus) -> dict:
+    """Make the results table from the runs and the n-grams."""
+    rows = {}
+    for key, (name, n, k) in NGRAMS.items():
+        nats = evaluate_ngram(NGram(n, k).fit(corpus["train"]), corpus, "test").nats
+        rows[key] = {"name": name, "parameters": None, "steps": None, "batch": None, "seeds": None}
+        rows[key] |= in_all_units(nats)
+    for key, (name, model, size) in NEURAL.items():
+        runs = [run for run in chosen_runs(model, size) if run["test"] is not None]
+        if runs:
+            rows[key] = neural_row(name, runs)
+    return {"test_characters": len(corpus["test"]), "rows": rows}
+
+
+def main() -> None:
+    corpus = load_corpus()
+    torch.set_grad_enabled(False)
+    for _, model, size in NEURAL.values():
+        for run in chosen_runs(model, size):
+            if run["test"] is None:
+                score(run, corpus)
+    result = baselines(corpus)
+    write_json(DATA / "baselines.json", result)
+    for row in result["rows"].values():
+        seeds = f"{row['seeds']} seeds" if row["seeds"] else "counts"
+        print(f"{row['name']:40}{row['nats']:.4f} nats  {seeds}")
+
+
+if __name__ == "__main__":
+    main()

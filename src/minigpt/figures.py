@@ -1,0 +1,208 @@
+"""Every figure of the book: each function returns the drawing and says in words what it shows."""
+
+import html
+import io
+import re
+from dataclasses import dataclass
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from minigpt.inspection import attention_entropy
+
+# A sequential palette of one hue, told apart by lightness alone, so by every reader.
+WEIGHTS = mpl.colormaps["Blues"]
+# Text and lines drawn in this colour take the colour of the page's own text, light or dark.
+INK = "#010203"
+BEFORE, AFTER = "#D55E00", "#0072B2"  # Okabe and Ito (2008); told apart by their place too
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "minigpt",
+    "hatch.linewidth": 0.7,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "hatch.color": INK,
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its alternative text; a notebook or a page of the book shows it as SVG."""
+
+    name: str  # unique on a page, made of letters and hyphens
+    figure: Figure
+    alt: str
+
+    def svg(self) -> str:
+        """Give the figure as one SVG element that follows the colours of the page around it."""
+        buffer = io.StringIO()
+        with mpl.rc_context(STYLE):
+            self.figure.savefig(
+                buffer,
+                format="svg",
+                transparent=True,
+                bbox_inches="tight",
+                pad_inches=0.05,
+                metadata={"Date": None, "Creator": None},
+            )
+        svg = buffer.getvalue()
+        svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+        # Two figures on a page must not share an id.
+        svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{self.name}-", svg)
+        label = f'<svg role="img" aria-label="{html.escape(self.alt)}" class="drawing"'
+        return svg.replace("<svg", label, 1).strip()
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+
+def visible(character: str) -> str:
+    """Write a character so that it can be seen: a space as ␣, a line's end as ↵."""
+    return {" ": "␣", "\n": "↵"}.get(character, character)
+
+
+def most_spread_head(maps: Tensor) -> tuple[int, int]:
+    """Find the head that spreads its weight most: the largest mean entropy of its rows.
+
+    Args:
+        maps: (n_l, n_h, T, T).
+
+    Returns:
+        Its layer and its head, both counted from 1.
+    """
+    entropy = attention_entropy(maps)  # (n_l, n_h)
+    layer, head = divmod(int(entropy.argmax()), entropy.size(1))
+    return layer + 1, head + 1
+
+
+def causal_weights(A: Tensor, text: str, layer: int, head: int) -> Drawing:
+    """Draw the weights of one head on a short text, the masked cells hatched.
+
+    Args:
+        A: causal weights, (T, T).
+        text: the T characters that were read.
+        layer: counted from 1, as is
+        head.
+    """
+    T = len(text)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.4, 4.4))
+        axes = figure.add_subplot()
+        for t in range(T):
+            for i in range(T):
+                weight = A[t, i].item()
+                corner = (i - 0.5, t - 0.5)
+                if i > t:
+                    cell = Rectangle(corner, 1, 1, fill=False, hatch="////", lw=0.7, alpha=0.6)
+                    axes.add_patch(cell)
+                    continue
+                colour = WEIGHTS(0.05 + 0.85 * weight)
+                axes.add_patch(Rectangle(corner, 1, 1, fc=colour, ec=INK, lw=0.7))
+                ink = "white" if weight > 0.55 else "black"
+                axes.text(i, t, f"{weight:.2f}", ha="center", va="center", color=ink)
+        axes.set(xlim=(-0.52, T - 0.48), ylim=(T - 0.48, -0.52), aspect="equal")
+        labels = [f"{visible(c)}\n{i}" for i, c in enumerate(text, 1)]
+        axes.set_xticks(range(T), labels)
+        axes.set_yticks(range(T), [f"{i}  {visible(c)}" for i, c in enumerate(text, 1)])
+        axes.xaxis.tick_top()
+        axes.xaxis.set_label_position("top")
+        axes.set_xlabel("position $i$ that is read", labelpad=8)
+        axes.set_ylabel("position $t$ that reads", labelpad=8)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+    rows = "; ".join(
+        f"row {t + 1} ({visible(text[t])}): "
+        + ", ".join(f"{weight:.2f}" for weight in A[t, : t + 1].tolist())
+        for t in range(T)
+    )
+    alt = (
+        f"Heat map of the {T} by {T} attention weights of layer {layer}, head {head} on the "
+        f"characters {text!r}. All cells above the diagonal are hatched: their weight is exactly 0. "
+        f"From the first position to the last, {rows}."
+    )
+    return Drawing("causal-weights", figure, alt)
+
+
+def leak(moved: dict[str, Tensor], text: str, place: int) -> Drawing:
+    """Draw how far the logits move at each position when one character is changed.
+
+    Args:
+        moved: by the name of a model, the largest change of a logit at each position, (T,).
+        text: the T characters before the change.
+        place: the character changed, counted from 0.
+    """
+    T, floor = len(text), 1e-4
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.0, 4.8), layout="constrained")
+        panels = figure.subplots(len(moved), sharex=True, sharey=True)
+        for axes, (name, change) in zip(panels, moved.items(), strict=True):
+            for t, height in enumerate(change.tolist()):
+                if height == 0:  # has no place on a logarithmic axis
+                    axes.text(t, floor * 1.3, "0", ha="center", va="bottom")
+                else:
+                    colour = BEFORE if t < place else AFTER
+                    axes.bar(t, height - floor, bottom=floor, color=colour, width=0.75)
+            axes.axvline(place - 0.5, color=INK, lw=1, ls="--")
+            axes.set(yscale="log", ylim=(floor, 30), xlim=(-0.6, T - 0.4))
+            axes.set_title(name, fontsize=11, loc="left")
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.minorticks_off()
+            axes.tick_params(axis="x", length=0)
+        panels[0].text(place - 0.7, 30, "past", ha="right", va="top")
+        panels[0].text(place - 0.3, 30, "changed, and after", ha="left", va="top")
+        panels[-1].set_xticks(range(T), [visible(c) for c in text])
+        figure.supylabel("largest change of a logit", fontsize=11)
+    parts = []
+    for name, change in moved.items():
+        past, later = change[:place], change[place:]
+        if past.max() == 0:
+            before = "every position before the change moves by exactly 0"
+        else:
+            before = f"the positions before the change move by up to {past.max():.2f}"
+        parts.append(f"{name.capitalize()}: {before}, those from it on by {later.min():.2f} to {later.max():.2f}")
+    alt = (
+        f"Two bar charts on a logarithmic axis over the {T} characters of {text!r}, of which number "
+        f"{place + 1}, {text[place]!r}, is changed. " + ". ".join(parts) + "."
+    )
+    return Drawing("leak", figure, alt)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A piece of text made from data, to stand in a sentence without quotation marks."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """The weights of a heat map as a table that can be read out."""
+
+    A: Tensor  # (T, T)
+    text: str
+
+    def _repr_html_(self) -> str:
+        head = "".join(
+            f'<th scope="col">{i} {html.escape(visible(c))}</th>' for i, c in enumerate(self.text, 1)
+        )
+        rows = "".join(
+            f'<tr><th scope="row">{t} {html.escape(visible(c))}</th>'
+            + "".join(f"<td>{w:.3f}</td>" if w else "<td>0</td>" for w in row)
+            + "</tr>"
+            for (t, c), row in zip(enumerate(self.text, 1), self.A.tolist(), strict=True)
+        )
+        return (
+            '<div class="weights"><table><thead><tr><td>reads ↓ is read →</td>'
+            f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )

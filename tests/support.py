@@ -1,0 +1,50 @@
+"""What several test files build: small models in which no weight hides, and a small corpus."""
+
+import random
+
+import torch
+from torch import Tensor, nn
+
+from minigpt.corpus import Corpus, split_corpus
+from minigpt.model import Config, MiniGPT
+
+FUNCTIONS = ("attention", "mask", "embed")
+
+
+def randomize(model: nn.Module, std: float = 0.3, seed: int = 0) -> nn.Module:
+    """Give every trainable weight a random value, so that none stands at a neutral 0 or 1."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for module in model.modules():
+            for parameter in module.parameters(recurse=False):
+                if parameter.requires_grad:
+                    parameter.normal_(0.0, std, generator=generator)
+                    if isinstance(module, nn.LayerNorm) and parameter is module.weight:
+                        parameter += 1.0
+    return model
+
+
+def random_model(*, std: float = 0.3, seed: int = 0, **options) -> MiniGPT:
+    """Build a small random model in evaluation mode; options go to Config or to MiniGPT."""
+    functions = {name: options.pop(name) for name in FUNCTIONS if name in options}
+    sizes = {"vocab_size": 11, "d": 16, "n_h": 4, "n_l": 2, "T_max": 12} | options
+    with torch.random.fork_rng(devices=[]):
+        model = MiniGPT(Config(**sizes), **functions)
+    return randomize(model, std, seed).eval()
+
+
+def random_text(*shape: int, vocab_size: int = 11, seed: int = 0) -> Tensor:
+    """Draw a text of the given shape."""
+    return torch.randint(vocab_size, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def small_corpus(length: int = 4_000) -> Corpus:
+    """Write sentences of a handful of words: easy to predict, but not by heart."""
+    words = random.Random(0).choices(["the cat", "sat", "on", "a mat", "and", "slept."], k=length)
+    return split_corpus(" ".join(words)[:length], length - 600, 300)
+
+
+def same_bits(first: nn.Module, second: nn.Module) -> bool:
+    """Say whether two models of one architecture hold the same weights, bit for bit."""
+    one, two = first.state_dict(), second.state_dict()
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
