@@ -1,9 +1,10 @@
-"""Score the runs of the chosen settings on the test split and write data/baselines.json.
+"""Score the runs of the chosen settings on the test split and write data/baselines.json from them.
 
     python data/measure.py
 
 Runs trained here and not yet scored are scored first, once, and the result is written into their
-file. Seed 0 of the full budget becomes data/minigpt.safetensors and data/lstm.safetensors.
+file. Seed 0 of the full budget becomes data/minigpt.safetensors and data/lstm.safetensors. The
+README's table and picture are made anew too.
 """
 
 import math
@@ -13,10 +14,11 @@ from dataclasses import asdict
 import torch
 from train import PRECISION, RUNS, untrained
 
-from minigpt.artifacts import DATA, load_model, read_json, write_json
+from minigpt import figures
+from minigpt.artifacts import DATA, load_model, read_json, write_atomic, write_json
 from minigpt.corpus import Corpus, load_corpus
 from minigpt.evaluation import evaluate, evaluate_ngram
-from minigpt.inspection import model_leak_test
+from minigpt.inspection import attention_maps, model_leak_test
 from minigpt.model import Config
 from minigpt.ngram import NGram
 from minigpt.training import budget_for
@@ -58,7 +60,10 @@ def score(run: dict, corpus: Corpus) -> None:
     run["test"] = evaluate(model, corpus, "test").nats
     run["untrained_test"] = evaluate(start, corpus, "test").nats
     text = corpus["test"][None, : run["budget"]["T"]]
-    run["leak"] = {"untrained": model_leak_test(start, text, 64), "trained": model_leak_test(model, text, 64)}
+    run["leak"] = {
+        "untrained": model_leak_test(start, text, 64),
+        "trained": model_leak_test(model, text, 64),
+    }
     if run["size"] == "full" and run["seed"] == 0:
         shutil.copyfile(weights, DATA / f"{BOOK_WEIGHTS[run['model']]}.safetensors")
     write_json(path, run)
@@ -101,6 +106,46 @@ def baselines(corpus: Corpus) -> dict:
     return {"test_characters": len(corpus["test"]), "rows": rows}
 
 
+def table(rows: dict) -> str:
+    """Write the results as a Markdown table."""
+    lines = [
+        "| Model | Parameters | Steps × batch | Seeds | Nats | Perplexity | Bits |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows.values():
+        spread = (
+            f" ({row['lowest']:.4f} to {row['highest']:.4f})" if (row["seeds"] or 0) > 1 else ""
+        )
+        cells = [
+            row["name"],
+            f"{row['parameters']:,}" if row["parameters"] else "–",
+            f"{row['steps']:,} × {row['batch']}" if row["steps"] else "counts",
+            str(row["seeds"] or "–"),
+            f"{row['nats']:.4f}{spread}",
+            f"{row['perplexity']:.2f}",
+            f"{row['bits']:.2f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def with_results(readme: str, rows: dict) -> str:
+    """Put the results table between its two marks in the README."""
+    before, _, rest = readme.partition("<!-- results")
+    mark, _, rest = rest.partition("-->")
+    _, _, after = rest.partition("<!-- end of results -->")
+    marked = f"{before}<!-- results{mark}-->\n{table(rows)}\n<!-- end of results -->{after}"
+    return marked
+
+
+def draw_readme_figure(corpus: Corpus) -> None:
+    text = "To be,"
+    maps = attention_maps(load_model(), corpus.vocabulary.encode(text)[None])[:, 0]
+    layer, head = figures.most_spread_head(maps)
+    drawing = figures.causal_weights(maps[layer - 1, head - 1], text, layer, head)
+    drawing.save(DATA.parent / "book" / "assets" / "causal-mask.svg")
+
+
 def main() -> None:
     corpus = load_corpus()
     torch.set_grad_enabled(False)
@@ -110,6 +155,9 @@ def main() -> None:
                 score(run, corpus)
     result = baselines(corpus)
     write_json(DATA / "baselines.json", result)
+    readme = DATA.parent / "README.md"
+    write_atomic(readme, with_results(readme.read_text(), result["rows"]).encode())
+    draw_readme_figure(corpus)
     for row in result["rows"].values():
         seeds = f"{row['seeds']} seeds" if row["seeds"] else "counts"
         print(f"{row['name']:40}{row['nats']:.4f} nats  {seeds}")

@@ -54,7 +54,9 @@ def everything_allowed(T: int) -> torch.Tensor:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("model", choices=["gpt", "lstm"])
     parser.add_argument("size", choices=["full", "quick", "lab3"])
     parser.add_argument("--seed", type=int, default=0)
@@ -103,7 +105,9 @@ def main() -> int:
     )
 
     out = RUNS / f"{name}.json"
+    checkpoint = RUNS / "unfinished" / f"{name}.safetensors"
     if out.exists():
+        checkpoint.unlink(missing_ok=True)
         print(f"{out} is there already: delete it to train anew")
         return 0
 
@@ -111,7 +115,6 @@ def main() -> int:
     model = untrained(args.model, args.size, args.seed, config).to(args.device)
     if args.no_mask:
         model.mask = everything_allowed
-    checkpoint = RUNS / "unfinished" / f"{name}.safetensors"
     history = train_lm(
         model,
         corpus,

@@ -56,9 +56,10 @@ def test_weights_are_exactly_zero_where_the_mask_forbids_and_positive_where_it_a
     assert (A[..., mask] > 0).all()
 
 
-def test_no_score_is_high_enough_to_pass_the_mask():
+@pytest.mark.parametrize("allowed", [1.0, -1e30])
+def test_no_score_is_high_or_low_enough_for_a_weight_to_pass_the_mask(allowed):
     Q, V = torch.ones(3, 1), torch.eye(3)
-    K = torch.tensor([[1.0], [1.0], [1e30]])
+    K = torch.tensor([[allowed], [allowed], [1e30]])  # d_k = 1: scores are K
     V_bar, A = scaled_dot_product_attention(Q, K, V, causal_mask(3))
     expected = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
     assert torch.equal(A[:2], expected)
@@ -132,9 +133,7 @@ def test_the_layer_and_each_of_its_heads_equal_torchs_own(generator):
     ours = randomize(MultiHeadAttention(12, 3, attention=recording))
     theirs = nn.MultiheadAttention(12, 3, batch_first=True)
     with torch.no_grad():
-        theirs.in_proj_weight.copy_(
-            torch.cat([ours.W_Q.weight, ours.W_K.weight, ours.W_V.weight])
-        )
+        theirs.in_proj_weight.copy_(torch.cat([ours.W_Q.weight, ours.W_K.weight, ours.W_V.weight]))
         theirs.in_proj_bias.zero_()
         theirs.out_proj.load_state_dict(ours.W_proj.state_dict())
     H, mask = torch.randn(2, 7, 12, generator=generator), causal_mask(7)
@@ -149,9 +148,7 @@ def test_a_text_read_in_pieces_with_a_cache_gives_what_one_reading_gives(rotary,
     rotate = RotaryEmbedding(10, 4) if rotary else None
     layer = randomize(MultiHeadAttention(12, 3, rotate=rotate))
     H, mask, cache = torch.randn(2, 10, 12, generator=generator), causal_mask(10), {}
-    pieces = [
-        layer(H[:, a:b], mask[a:b, :b], cache) for a, b in ((0, 4), (4, 5), (5, 9), (9, 10))
-    ]
+    pieces = [layer(H[:, a:b], mask[a:b, :b], cache) for a, b in ((0, 4), (4, 5), (5, 9), (9, 10))]
     torch.testing.assert_close(torch.cat(pieces, dim=1), layer(H, mask))
 
 

@@ -1,7 +1,9 @@
 """The corpus, its vocabulary, its splits and its batches."""
 
 import hashlib
+import zipfile
 
+import build_corpus
 import pytest
 import torch
 
@@ -72,6 +74,28 @@ def test_a_changed_corpus_is_refused(damage, tmp_path):
 def test_a_missing_corpus_names_the_command_that_makes_it(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"python data/build_corpus\.py"):
         load_corpus(tmp_path / "text.txt")
+
+
+def test_the_producer_leaves_a_whole_corpus_alone_and_refuses_a_damaged_one(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes(CORPUS.read_bytes())
+    before = path.stat().st_mtime_ns
+    assert "there and whole" in build_corpus.build(path)
+    assert path.stat().st_mtime_ns == before
+    path.write_bytes(b"another text")
+    with pytest.raises(build_corpus.CorpusError, match="damaged"):
+        build_corpus.build(path)
+    assert path.read_bytes() == b"another text"
+
+
+def test_the_producer_refuses_another_wheel(tmp_path):
+    wheel = tmp_path / "dm_sonnet-1.36-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        text, cuts = CORPUS.read_bytes(), (0, 1_003_854, 1_059_624, 1_115_394)
+        for name, start, stop in zip(build_corpus.MEMBERS, cuts, cuts[1:], strict=False):
+            archive.writestr(name, text[start:stop])
+    with pytest.raises(build_corpus.CorpusError, match=r"dm_sonnet-1\.36.*expected"):
+        build_corpus.corpus_from_wheel(wheel)
 
 
 @pytest.mark.parametrize(("n_train", "n_valid"), [(5, 5), (0, 5), (5, 0), (11, 1), (-2, 4)])

@@ -119,10 +119,8 @@ def test_each_kind_of_model_is_scored_its_own_way():
 def test_an_evaluation_switches_dropout_off_and_then_on_again_if_it_was(kind, training):
     corpus = small_corpus()
     V = len(corpus.vocabulary)
-    if kind == "gpt":
-        model = random_model(vocab_size=V, dropout=0.5)
-    else:
-        model = randomize(LSTM(V, 6, 8))
+    kinds = {"gpt": random_model(vocab_size=V, dropout=0.5), "lstm": randomize(LSTM(V, 6, 8))}
+    model = kinds[kind]
     expected = evaluate(model.eval(), corpus)
     model.train(training)
     assert evaluate(model, corpus) == expected
@@ -139,9 +137,9 @@ def test_an_evaluation_that_fails_leaves_the_mode_as_it_was():
 def test_an_evaluation_leaves_no_gradients_behind():
     corpus = small_corpus()
     V = len(corpus.vocabulary)
-    for model in (random_model(vocab_size=V), randomize(LSTM(V, 6, 8))):
-        nats = gpt_nats if model.__class__ is not LSTM else lstm_nats
-        assert not nats(model, corpus.ids, *corpus.bounds["test"]).requires_grad
+    start, stop = corpus.bounds["test"]
+    assert not gpt_nats(random_model(vocab_size=V), corpus.ids, start, stop).requires_grad
+    assert not lstm_nats(randomize(LSTM(V, 6, 8)), corpus.ids, start, stop).requires_grad
 
 
 def test_too_little_text_before_the_first_character_is_refused_with_the_numbers():

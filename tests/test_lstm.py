@@ -39,7 +39,8 @@ def test_the_forget_gate_starts_from_the_bias_it_was_given_and_no_other_gate_doe
     def gates(**options):
         torch.manual_seed(0)
         lstm = LSTM(11, 6, 8, **options).lstm
-        return (lstm.bias_ih_l0 + lstm.bias_hh_l0).detach().view(4, 8)  # input, forget, cell, output
+        # One row a gate: input, forget, cell, output.
+        return (lstm.bias_ih_l0 + lstm.bias_hh_l0).detach().view(4, 8)
 
     plain, biased = gates(), gates(forget_bias=forget_bias)
     assert torch.equal(biased[1], torch.full((8,), forget_bias))

@@ -84,10 +84,9 @@ def test_a_piece_of_a_text_is_rotated_from_where_it_stands(generator):
     assert torch.equal(rotate(x[:, 5:9], start=5), rotate(x)[:, 5:9])
 
 
-def test_a_quarter_turn_moves_the_first_coordinate_onto_the_second():
+def test_the_first_pair_turns_by_one_radian_a_position():
     rotate = RotaryEmbedding(4, 2)
     x = torch.tensor([[1.0, 0.0]])
-    # One pair turns by one radian a position.
     for t in range(4):
         expected = torch.tensor([[math.cos(t), math.sin(t)]])
         torch.testing.assert_close(rotate(x, start=t), expected)

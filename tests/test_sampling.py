@@ -70,9 +70,7 @@ def test_temperature_zero_always_takes_the_most_likely_character(cached):
 
 
 @pytest.mark.parametrize(("temperature", "odds"), [(1.0, 3.0), (0.5, 9.0), (2.0, 3.0**0.5)])
-def test_characters_are_drawn_with_the_odds_that_the_temperature_sets(
-    temperature, odds, generator
-):
+def test_characters_are_drawn_with_the_odds_that_the_temperature_sets(temperature, odds, generator):
     logits = torch.tensor([1.0, 3.0]).log()  # odds of 3 to 1 for the second
     draws = torch.cat([next_character(logits, temperature, generator) for _ in range(4_000)])
     assert draws.float().mean().item() == pytest.approx(odds / (1 + odds), abs=0.03)

@@ -27,7 +27,7 @@ def drop_foreign_scripts(app, pagename, templatename, context, doctree):
     context["script_files"] = [
         script
         for script in context.get("script_files", [])
-        if "thebe" not in str(getattr(script, "filename", script))
+        if "thebe" not in f"{script.filename} {script.attributes.get('body')}".lower()
     ]
 
 

@@ -1,10 +1,7 @@
 """The head of a section page: its aim, and its place in the briefing from the page's front matter.
 
-    ---
-    section: 3
-    minutes: [20, 27]          # of the briefing
-    in_the_room: Check yourself (2 min)
-    ---
+minutes: [20, 27]
+in_the_room: Check yourself (2 min)
 """
 
 import yaml

@@ -80,11 +80,13 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
         DamagedFileError: the file is cut short, changed, or another program's.
     """
     if not path.exists():
-        raise FileNotFoundError(f"no weights at {path}: data/README.md names the command that makes them")
+        raise FileNotFoundError(
+            f"no weights at {path}: data/README.md names the command that makes them"
+        )
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise DamagedFileError(f"{path} is not a whole safetensors file: {error}") from error
     if "about" not in metadata or metadata.get("sha256") != _checksum(tensors):

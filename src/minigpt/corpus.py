@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -72,7 +73,7 @@ def split_corpus(text: str, n_train: int, n_valid: int) -> Corpus:
         )
     vocabulary = Vocabulary(text)
     cuts = (0, n_train, n_train + n_valid, len(text))
-    bounds = dict(zip(("train", "valid", "test"), zip(cuts, cuts[1:], strict=False), strict=True))
+    bounds = dict(zip(("train", "valid", "test"), pairwise(cuts), strict=True))
     return Corpus(vocabulary, vocabulary.encode(text), bounds)
 
 

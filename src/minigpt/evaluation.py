@@ -51,9 +51,7 @@ def windows(start: int, stop: int, T: int) -> Iterator[tuple[int, int]]:
 
 
 @torch.no_grad()
-def gpt_nats(
-    model: MiniGPT, ids: Tensor, start: int, stop: int, *, batch_size: int = 32
-) -> Tensor:
+def gpt_nats(model: MiniGPT, ids: Tensor, start: int, stop: int, *, batch_size: int = 32) -> Tensor:
     """Score the characters from ``start`` up to ``stop`` of a text, (stop - start,) in nats.
 
     Raises:

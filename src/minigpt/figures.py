@@ -4,12 +4,14 @@ import html
 import io
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
+from minigpt.artifacts import write_atomic
 from minigpt.inspection import attention_entropy
 
 # A sequential palette of one hue, told apart by lightness alone, so by every reader.
@@ -60,6 +62,11 @@ class Drawing:
         label = f'<svg role="img" aria-label="{html.escape(self.alt)}" class="drawing"'
         return svg.replace("<svg", label, 1).strip()
 
+    def save(self, path: Path) -> None:
+        """Write the figure as an SVG file that brings its own light background."""
+        colours = '<svg style="background: white; color: black"'
+        write_atomic(path, self.svg().replace("<svg", colours, 1).encode())
+
     def _repr_html_(self) -> str:
         return self.svg()
 
@@ -89,8 +96,8 @@ def causal_weights(A: Tensor, text: str, layer: int, head: int) -> Drawing:
     Args:
         A: causal weights, (T, T).
         text: the T characters that were read.
-        layer: counted from 1, as is
-        head.
+        layer: counted from 1.
+        head: counted from 1.
     """
     T = len(text)
     with mpl.rc_context(STYLE):
@@ -125,8 +132,8 @@ def causal_weights(A: Tensor, text: str, layer: int, head: int) -> Drawing:
     )
     alt = (
         f"Heat map of the {T} by {T} attention weights of layer {layer}, head {head} on the "
-        f"characters {text!r}. All cells above the diagonal are hatched: their weight is exactly 0. "
-        f"From the first position to the last, {rows}."
+        f"characters {text!r}. All cells above the diagonal are hatched, with a weight of exactly "
+        f"0. From the first position to the last, {rows}."
     )
     return Drawing("causal-weights", figure, alt)
 
@@ -167,10 +174,13 @@ def leak(moved: dict[str, Tensor], text: str, place: int) -> Drawing:
             before = "every position before the change moves by exactly 0"
         else:
             before = f"the positions before the change move by up to {past.max():.2f}"
-        parts.append(f"{name.capitalize()}: {before}, those from it on by {later.min():.2f} to {later.max():.2f}")
+        parts.append(
+            f"{name.capitalize()}: {before}, "
+            f"those from it on by {later.min():.2f} to {later.max():.2f}"
+        )
     alt = (
-        f"Two bar charts on a logarithmic axis over the {T} characters of {text!r}, of which number "
-        f"{place + 1}, {text[place]!r}, is changed. " + ". ".join(parts) + "."
+        f"Two bar charts on a logarithmic axis over the {T} characters of {text!r}, of which "
+        f"number {place + 1}, {text[place]!r}, is changed. " + ". ".join(parts) + "."
     )
     return Drawing("leak", figure, alt)
 
@@ -194,7 +204,8 @@ class WeightTable:
 
     def _repr_html_(self) -> str:
         head = "".join(
-            f'<th scope="col">{i} {html.escape(visible(c))}</th>' for i, c in enumerate(self.text, 1)
+            f'<th scope="col">{i} {html.escape(visible(c))}</th>'
+            for i, c in enumerate(self.text, 1)
         )
         rows = "".join(
             f'<tr><th scope="row">{t} {html.escape(visible(c))}</th>'
@@ -203,6 +214,6 @@ class WeightTable:
             for (t, c), row in zip(enumerate(self.text, 1), self.A.tolist(), strict=True)
         )
         return (
-            '<div class="weights"><table><thead><tr><td>reads ↓ is read →</td>'
+            '<div class="weights" tabindex="0" role="region" aria-label="Weights"><table><thead><tr><td>reads ↓ is read →</td>'
             f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )

@@ -86,7 +86,8 @@ def model_leak_test(model: MiniGPT, idx: Tensor, position: int) -> float:
     """
     if not 1 <= position < idx.size(-1):
         raise ValueError(
-            f"the position has to be from 1 to {idx.size(-1) - 1}, with one before it, not {position}"
+            f"the position has to be from 1 to {idx.size(-1) - 1}, so that one stands before it, "
+            f"not {position}"
         )
     changed = idx.clone()
     was_training = model.training

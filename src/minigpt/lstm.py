@@ -44,7 +44,7 @@ class LSTM(nn.Module):
                 self.lstm.bias_hh_l0[d_h : 2 * d_h] = 0.0
 
     def forward(self, idx: Tensor) -> Tensor:
-        """Give the logits of the next character, (B, T, V), for a text (B, T) read from no state."""
+        """Give the logits of each next character, (B, T, V), for a text (B, T) read afresh."""
         return self.read(idx)[0]
 
     def read(self, idx: Tensor, state: State | None = None) -> tuple[Tensor, State]:

@@ -172,8 +172,8 @@ class MiniGPT(nn.Module):
             ValueError: the text is longer than T_max, or a function that was passed in returned
                 something of the wrong shape.
         """
-        B, T = idx.shape
-        if T > self.config.T_max:
+        T = idx.size(-1)
+        if T > self.config.T_max:  # noqa: SIM300
             raise ValueError(
                 f"the text has {T} characters and the model reads at most T_max = "
                 f"{self.config.T_max}: cut it to the last {self.config.T_max}"

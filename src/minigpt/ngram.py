@@ -30,8 +30,9 @@ class NGram:
         """Count the runs of a text, (N,)."""
         runs = self._runs(ids)
         self._runs_seen, self._run_counts = np.unique(runs, return_counts=True)
-        contexts, counts = runs // self.vocab_size, None
-        self._contexts_seen, self._context_counts = np.unique(contexts, return_counts=True)
+        self._contexts_seen, self._context_counts = np.unique(
+            runs // self.vocab_size, return_counts=True
+        )
         return self
 
     def nats(self, ids: Tensor, start: int, stop: int) -> Tensor:

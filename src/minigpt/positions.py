@@ -20,7 +20,7 @@ def embed_with_positions(idx: Tensor, tok_emb: nn.Embedding, pos_emb: nn.Embeddi
 
 
 def _angles(T: int, width: int) -> Tensor:
-    """Angle omega_j * t of each position t and pair j, (T, width / 2), with omega_j of equation 9."""
+    """Angle omega_j * t of position t and pair j, (T, width / 2); omega_j as in equation 9."""
     if width % 2:
         raise ValueError(f"sines and cosines come in pairs: the width has to be even, not {width}")
     omega = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)  # (width / 2,)

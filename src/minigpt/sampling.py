@@ -63,7 +63,9 @@ def sample(
             training mode.
     """
     if idx.ndim != 1 or len(idx) == 0:
-        raise ValueError(f"a text of shape (T,) with T of 1 or more is needed, not {tuple(idx.shape)}")
+        raise ValueError(
+            f"a text of shape (T,) with T of 1 or more is needed, not {tuple(idx.shape)}"
+        )
     if length < 0 or temperature < 0:
         raise ValueError(f"length {length} and temperature {temperature} have to be 0 or more")
     if model.training:

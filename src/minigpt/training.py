@@ -122,7 +122,9 @@ def train_lm(
                 valid = evaluate(model, corpus, "valid").nats
                 history.curve.append({"step": step, "train": loss, "valid": valid})
                 speed = step * budget.batch_size * budget.T / history.seconds
-                bar.set_postfix_str(f"loss {loss:.3f}, valid {valid:.3f}, {speed:,.0f} characters/s")
+                bar.set_postfix_str(
+                    f"loss {loss:.3f}, valid {valid:.3f}, {speed:,.0f} characters/s"
+                )
                 if checkpoint is not None:
                     _save(checkpoint, identity, model, optimizer, batches, history)
         except KeyboardInterrupt:

@@ -94,8 +94,8 @@ def starts(browser: Browser | None) -> bool:
 def from_debian() -> None:
     if hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["update", "-q"], ["install", "-qy", "--no-install-recommends", "chromium"]):
-            subprocess.run(["apt-get", *command], env=environment, stdout=sys.stderr)
+        for command in ("update -q", "install -qy --no-install-recommends chromium"):
+            subprocess.run(["apt-get", *command.split()], env=environment, stdout=sys.stderr)
 
 
 def find() -> Browser:

@@ -1,0 +1,139 @@
+"""What a reader sees in the built site."""
+
+import json
+import re
+
+import pytest
+from conftest import ROOT, pages
+
+MASK = "book/briefing/03-causal-mask"
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+EVERY_PAGE = pytest.mark.parametrize("name", pages())
+
+
+@EVERY_PAGE
+def test_a_page_loads_everything_from_the_site_itself_and_without_complaint(open_page, site, name):
+    page = open_page(name)
+    elsewhere = [url for url in page.requested if not url.startswith((site, "data:", "blob:"))]
+    assert elsewhere == []
+    assert page.complaints == []
+
+
+@EVERY_PAGE
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_page_never_scrolls_sideways(open_page, name, width):
+    page = open_page(name, width=width)
+    for fold in page.locator("details").all():
+        fold.evaluate("fold => fold.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@EVERY_PAGE
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_page_has_no_barrier_that_axe_can_find(open_page, name, width, scheme):
+    page = open_page(name, width=width, scheme=scheme)
+    for fold in page.locator("details").all():
+        fold.evaluate("fold => fold.open = true")
+    page.add_script_tag(path=str(AXE))
+    found = page.evaluate("axe.run()")["violations"]
+    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
+
+
+@EVERY_PAGE
+def test_every_figure_says_in_words_what_it_shows(open_page, name):
+    page = open_page(name)
+    images = page.locator("article img, article svg[role=img], article canvas").all()
+    for image in images:
+        words = image.get_attribute("alt") or image.get_attribute("aria-label") or ""
+        assert len(words) > 40, image.evaluate("image => image.outerHTML.slice(0, 200)")
+
+
+def test_the_mask_has_the_number_6_and_every_mention_leads_to_it(open_page):
+    page = open_page(MASK)
+    equation = page.locator("#equation-eq-6")
+    assert equation.locator(".eqno").inner_text().startswith("(6)")
+    assert equation.locator("mjx-container").count() == 1
+    mentions = page.locator('a[href="#equation-eq-6"]:not(.headerlink)').all()
+    assert len(mentions) >= 3
+    assert {mention.inner_text() for mention in mentions} == {"(6)"}
+    bare = re.findall(r"[Ee]quation\s+\(?\d", page.locator("article").inner_text())
+    assert bare == []
+
+
+def test_formulas_are_set_in_fonts_of_the_site(open_page, site):
+    page = open_page(MASK)
+    fonts = [url for url in page.requested if "MathJax" in url and url.endswith(".woff")]
+    assert fonts
+    assert all(url.startswith(f"{site}_static/vendor/mathjax/") for url in fonts)
+
+
+def test_the_figure_of_the_mask_and_its_table_tell_the_same_weights(open_page):
+    page = open_page(MASK)
+    alt = page.locator("svg.drawing").first.get_attribute("aria-label")
+    told = [re.findall(r"\d\.\d\d", row) for row in re.findall(r"row \d \(.\): ([\d., ]+)", alt)]
+    rows = [
+        [cell.text_content() for cell in row.locator("td").all()]
+        for row in page.locator(".weights tbody tr").all()
+    ]
+    assert len(told) == len(rows) == 6
+    for t, (said, row) in enumerate(zip(told, rows, strict=True)):
+        assert row[t + 1 :] == ["0"] * (5 - t)
+        assert [f"{float(cell):.2f}" for cell in row[: t + 1]] == pytest.approx(
+            said, abs=0
+        ) or all(abs(float(a) - float(b)) <= 0.006 for a, b in zip(row, said, strict=False))
+        assert sum(map(float, row)) == pytest.approx(1, abs=0.004)
+
+
+def test_the_caption_names_the_head_that_was_drawn(open_page):
+    page = open_page(MASK)
+    caption = page.locator("figcaption").first.inner_text()
+    alt = page.locator("svg.drawing").first.get_attribute("aria-label")
+    named = re.search(r"layer (\d), head (\d)", alt).groups()
+    assert re.search(r"layer\s+(\d),\s+head\s+(\d)", caption).groups() == named
+
+
+def test_a_drawing_takes_the_colour_of_the_text_around_it(open_page):
+    inks = {}
+    for scheme in ("light", "dark"):
+        page = open_page(MASK, scheme=scheme)
+        inks[scheme] = page.evaluate(
+            """() => {
+                const stroke = document.querySelector('svg.drawing [style*=currentColor]');
+                const style = getComputedStyle(stroke);
+                const text = getComputedStyle(document.querySelector('article p')).color;
+                return [[style.fill, style.stroke].includes(text), text];
+            }"""
+        )
+    assert inks["light"][0]
+    assert inks["dark"][0]
+    assert inks["light"][1] != inks["dark"][1]
+
+
+def test_the_answer_is_closed_until_the_reader_opens_it_with_the_keyboard(open_page):
+    page = open_page(MASK)
+    answer = page.locator("details", has_text="If you found something else")
+    assert answer.get_attribute("open") is None
+    answer.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert answer.get_attribute("open") is not None
+    assert "(0.5, 0.5, 0, 0)" in answer.inner_text()
+    assert "(0.016, 0.016, 0, 0)" in answer.inner_text()
+    assert "(0.366, 0.366, 0, 0)" in answer.inner_text()
+
+
+def test_the_leak_test_that_ran_on_the_page_found_exactly_nothing(open_page):
+    page = open_page(MASK)
+    outputs = [output.inner_text() for output in page.locator(".cell_output").all()]
+    assert any("before the n: 0.0\n" in output for output in outputs)
+    leaky = next(output for output in outputs if "above the diagonal" in output)
+    assert "above the diagonal: 0.0" in leaky
+    assert float(leaky.split("before the n:")[1]) > 0.001
+
+
+def test_no_page_before_the_lab_gives_the_results_away(open_page):
+    rows = json.loads((ROOT / "data" / "baselines.json").read_text())["rows"]
+    for name in pages():
+        text = open_page(name).locator("article").inner_text()
+        for row in rows.values():
+            assert f"{row['nats']:.3f}" not in text

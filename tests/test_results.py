@@ -1,0 +1,286 @@
+"""What is committed in data/: runs, weights and the results table agree with one another."""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import measure
+import pytest
+import torch
+import train
+from support import same_bits
+
+import minigpt
+from minigpt.artifacts import DATA, DamagedFileError, load_model, read_json, read_tensors
+from minigpt.evaluation import evaluate_ngram, verify_weights
+from minigpt.lstm import LSTM
+from minigpt.model import Config, MiniGPT
+from minigpt.ngram import NGram
+from minigpt.training import Budget, budget_for
+
+RUNS = DATA / "runs"
+NEURAL = {  # row: parameters, steps, batch
+    "lstm-lab3": (350_593, 2_000, 64),
+    "lstm-full": (350_593, 3_000, 64),
+    "gpt-full": (824_897, 3_000, 64),
+    "lstm-quick": (350_593, 1_500, 16),
+    "gpt-quick": (824_897, 1_500, 16),
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> dict:
+    return read_json(DATA / "baselines.json")
+
+
+@pytest.fixture(scope="module")
+def rows(table) -> dict:
+    return table["rows"]
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, dict]:
+    """Every run that was kept, by the name of its file."""
+    found = {path.stem: read_json(path) for path in sorted(RUNS.glob("*.json"))}
+    assert found
+    return found
+
+
+def leaves(value, path: str = "") -> dict:
+    """Flatten nested dictionaries, so that they can be compared number by number."""
+    if not isinstance(value, dict):
+        return {path: value}
+    return {k: v for name, part in value.items() for k, v in leaves(part, f"{path}/{name}").items()}
+
+
+def is_chosen(run: dict) -> bool:
+    config = asdict(Config()) if run["model"] == "gpt" else LSTM().sizes
+    chosen = asdict(budget_for(run["model"], run["size"])), config, train.PRECISION
+    settings = run["budget"], run["config"], run["precision"]
+    return settings == chosen and "valid_under_mask" not in run  # only runs without a mask have it
+
+
+@pytest.mark.slow
+def test_the_committed_weights_score_on_the_test_split_as_recorded():
+    differences = verify_weights()
+    assert differences.keys() == {"mini-GPT", "LSTM"}
+    assert max(differences.values()) <= 1e-4
+
+
+@pytest.mark.slow
+def test_weights_that_score_otherwise_are_refused():
+    with pytest.raises(DamagedFileError, match=r"minigpt\.safetensors scores 1\.\d+ nats"):
+        verify_weights(tolerance=-1.0)
+
+
+def test_the_committed_weights_are_those_of_the_first_seed_at_the_full_budget(runs):
+    for file, model, kind in (("minigpt", "gpt", MiniGPT), ("lstm", "lstm", LSTM)):
+        path = DATA / f"{file}.safetensors"
+        run = runs[read_tensors(path)[1]["run"]]
+        assert (run["model"], run["size"], run["seed"]) == (model, "full", 0)
+        assert is_chosen(run)
+        assert isinstance(load_model(path), kind)
+
+
+def test_the_table_is_what_its_producer_makes_of_the_committed_runs(table, corpus):
+    made, kept = leaves(measure.baselines(corpus)), leaves(table)
+    assert made.keys() == kept.keys()
+    for name, value in kept.items():
+        expected = pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+        assert made[name] == expected, name
+
+
+def test_the_rows_are_the_n_grams_and_each_model_at_each_of_its_budgets(table):
+    assert table["test_characters"] == 60_394
+    assert list(table["rows"]) == ["trigram", "5-gram", *NEURAL]
+    for key, (parameters, steps, batch) in NEURAL.items():
+        row = table["rows"][key]
+        assert (row["parameters"], row["steps"], row["batch"]) == (parameters, steps, batch)
+
+
+def test_the_n_gram_rows_are_those_published_and_come_out_again(rows, corpus):
+    for key, n, k, nats in (("trigram", 3, 0.1, 2.0859), ("5-gram", 5, 0.01, 1.8326)):
+        assert round(rows[key]["nats"], 4) == nats
+        score = evaluate_ngram(NGram(n, k).fit(corpus["train"]), corpus)
+        assert rows[key]["nats"] == pytest.approx(score.nats, rel=1e-9)
+
+
+def test_perplexity_and_bits_agree_with_nats_in_every_row(rows):
+    for row in rows.values():
+        assert math.log(row["perplexity"]) == pytest.approx(row["nats"])
+        assert 2 ** row["bits"] == pytest.approx(row["perplexity"])
+
+
+@pytest.mark.parametrize("key", NEURAL)
+def test_a_neural_row_is_the_mean_of_its_seeds_and_they_are_those_of_the_runs(key, rows, runs):
+    row, (model, size) = rows[key], key.split("-")
+    scores = {
+        str(run["seed"]): run["test"]
+        for run in runs.values()
+        if (run["model"], run["size"]) == (model, size) and is_chosen(run)
+    }
+    assert row["by_seed"] == scores
+    assert row["seeds"] == len(scores) >= 1
+    assert row["nats"] == pytest.approx(sum(scores.values()) / len(scores))
+    assert (row["lowest"], row["highest"]) == (min(scores.values()), max(scores.values()))
+
+
+def test_the_full_budget_was_run_from_several_seeds(rows):
+    assert rows["gpt-full"]["seeds"] == rows["lstm-full"]["seeds"] > 1
+
+
+@pytest.mark.parametrize("key", NEURAL)
+def test_an_untrained_model_was_about_as_surprised_as_a_fair_die(key, rows):
+    untrained = rows[key]["untrained"]
+    assert untrained.keys() == rows[key]["by_seed"].keys()
+    assert list(untrained.values()) == pytest.approx([math.log(65)] * len(untrained), abs=0.1)
+
+
+@pytest.mark.parametrize("key", ["gpt-full", "gpt-quick"])
+def test_no_measured_model_leaked(key, rows, runs):
+    assert rows[key]["leak"] == 0.0
+    for run in runs.values():
+        if f"{run['model']}-{run['size']}" == key and run["test"] is not None:
+            assert run["leak"] == {"untrained": 0.0, "trained": 0.0}
+
+
+def test_the_readme_shows_the_table_as_it_is(rows):
+    readme = (DATA.parent / "README.md").read_text(encoding="utf-8")
+    assert measure.with_results(readme, rows) == readme
+
+
+def test_every_run_says_what_was_run_where_and_how_it_went(runs):
+    for name, run in runs.items():
+        assert name.startswith(f"{run['model']}-{run['size']}-"), name
+        assert name.endswith(f"-{run['precision']}-seed{run['seed']}"), name
+        model = MiniGPT(Config(**run["config"])) if run["model"] == "gpt" else LSTM(**run["config"])
+        assert run["parameters"] == sum(p.numel() for p in model.parameters()), name
+        assert asdict(Budget(**run["budget"])) == run["budget"], name
+        assert run["versions"].keys() == {"python", "torch", "numpy"}, name
+        assert run["processor"], name
+        assert run["threads"] >= 1, name
+        assert run["seconds"] > 0, name
+        steps = [point["step"] for point in run["curve"]]
+        every = run["budget"]["validate_every"]
+        assert steps == list(range(every, run["budget"]["steps"] + 1, every)), name
+        assert all(0 < point["train"] < 5 for point in run["curve"]), name
+        assert run["valid"] == run["curve"][-1]["valid"], name
+        assert 0 < run["valid"] < run["curve"][0]["valid"], name
+        # Without a mask a model copies the next character, and is lost where it cannot.
+        if "no-mask" in name:
+            assert run["valid"] < 1 < run["valid_under_mask"], name
+        else:
+            assert run["valid"] > 1, name
+            assert "valid_under_mask" not in run, name
+
+
+def test_only_runs_of_the_chosen_settings_ever_saw_the_test_split(runs):
+    for name, run in runs.items():
+        assert is_chosen(run) or run["test"] is None, name
+        assert not is_chosen(run) or run["test"] is not None, name
+
+
+# The producers
+
+
+def test_a_row_takes_the_runs_of_the_chosen_settings_by_seed_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "RUNS", tmp_path)
+    budget = budget_for("gpt", "full")
+    chosen = {
+        "model": "gpt",
+        "config": asdict(Config()),
+        "budget": asdict(budget),
+        "precision": train.PRECISION,
+    }
+    other = {
+        "learning-rate": {"budget": asdict(replace(budget, learning_rate=1.0))},
+        "steps": {"budget": asdict(replace(budget, steps=7))},
+        "config": {"config": asdict(Config(dropout=0.5))},
+        "precision": {"precision": "float64"},
+        "no-mask": {"valid_under_mask": 3.0},
+    }
+    for seed in (10, 2, 0):
+        (tmp_path / f"gpt-full-{seed}.json").write_text(json.dumps(chosen | {"seed": seed}))
+    for name, difference in other.items():
+        run = chosen | {"seed": 1} | difference
+        (tmp_path / f"gpt-full-{name}.json").write_text(json.dumps(run))
+    (tmp_path / "gpt-quick-1.json").write_text(json.dumps(chosen | {"seed": 1}))
+    assert [run["seed"] for run in measure.chosen_runs("gpt", "full")] == [0, 2, 10]
+
+
+def test_the_table_goes_between_its_marks_and_the_rest_of_the_page_stays():
+    row = {"name": "A", "parameters": 1_234, "steps": 3_000, "batch": 64, "seeds": 2}
+    row |= {"nats": 1.5, "perplexity": math.exp(1.5), "bits": 1.5 / math.log(2)}
+    row |= {"lowest": 1.4, "highest": 1.6}
+    counted = row | {"name": "B", "parameters": None, "steps": None, "seeds": None}
+    page = "before\n<!-- results: a mark -->\nold\n<!-- end of results -->\nafter\n"
+    once = measure.with_results(page, {"a": row, "b": counted})
+    assert once.startswith("before\n<!-- results: a mark -->\n| Model")
+    assert once.endswith("|\n<!-- end of results -->\nafter\n")
+    assert "| A | 1,234 | 3,000 × 64 | 2 | 1.5000 (1.4000 to 1.6000) | 4.48 | 2.16 |" in once
+    assert "| B | – | counts | – | 1.5000 | 4.48 | 2.16 |" in once
+    assert "old" not in once
+    assert measure.with_results(once, {"a": row, "b": counted}) == once
+
+
+@pytest.mark.parametrize("model", ["gpt", "lstm"])
+def test_a_run_starts_from_the_weights_that_its_seed_says(model):
+    first, again, other = (train.untrained(model, "full", s, Config()) for s in (0, 0, 1))
+    assert same_bits(first, again)
+    assert not same_bits(first, other)
+
+
+def test_only_the_lstm_of_lab_3_starts_with_a_forget_bias_of_one():
+    for size, expected in (("lab3", True), ("full", False), ("quick", False)):
+        lstm = train.untrained("lstm", size, 0, Config()).lstm
+        forget = (lstm.bias_ih_l0 + lstm.bias_hh_l0)[256:512]
+        assert torch.equal(forget, torch.ones(256)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("gpt lab3", "lab3 is a run of the LSTM"),
+        ("lstm full --dropout 0.1", "the LSTM has neither dropout nor a mask"),
+        ("lstm full --no-mask", "the LSTM has neither dropout nor a mask"),
+        ("gpt huge", "invalid choice: 'huge'"),
+    ],
+)
+def test_a_run_that_makes_no_sense_is_refused(command, complaint, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["train.py", *command.split()])
+    with pytest.raises(SystemExit):
+        train.arguments()
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_run_is_written_with_its_weights_and_never_done_twice(tmp_path):
+    (tmp_path / "data").mkdir()
+    for name in ("train.py", "tinyshakespeare.txt"):
+        shutil.copy(DATA / name, tmp_path / "data")
+    shutil.copytree(Path(minigpt.__path__[0]), tmp_path / "src" / "minigpt")
+    arguments = ["lstm", "quick", "--steps", "1", "--seed", "3", "--threads", "1"]
+    command = [sys.executable, "data/train.py", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
+    options = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    first = subprocess.run(command, check=False, timeout=300, **options)
+    assert first.returncode == 0, first.stderr
+    (path,) = (tmp_path / "data" / "runs").glob("*.json")
+    written = path.read_bytes()
+    run = json.loads(written)
+    assert (run["model"], run["size"], run["seed"]) == ("lstm", "quick", 3)
+    assert (run["budget"]["steps"], run["budget"]["batch_size"]) == (1, 16)
+    assert run["test"] is None
+    assert run["valid"] == pytest.approx(math.log(65), abs=0.2)
+    model = load_model(tmp_path / "data" / "runs" / "weights" / f"{path.stem}.safetensors")
+    assert run["parameters"] == sum(p.numel() for p in model.parameters())
+    assert not list((tmp_path / "data" / "runs" / "unfinished").iterdir())
+    again = subprocess.run(command, check=False, timeout=300, **options)
+    assert again.returncode == 0, again.stderr
+    assert "is there already" in again.stdout
+    assert path.read_bytes() == written
