@@ -84,6 +84,23 @@ def test_a_second_masked_layer_or_any_kind_of_positions_can_tell(options):
     assert (first - second).abs().max() > 0.01
 
 
+def test_rotary_attention_reads_one_character_repeated_by_its_distance_alone():
+    recorded = []
+
+    def recording(Q, K, V, mask=None):
+        V_bar, A = scaled_dot_product_attention(Q, K, V, mask)
+        recorded.append(A.detach())
+        return V_bar, A
+
+    random_model(n_l=1, positions="rotary", attention=recording)(torch.full((1, 12), 3))
+    scores = recorded[0][0].log()  # (n_h, T, T), less one number per row
+    scores -= scores.diagonal(dim1=-2, dim2=-1)[..., None]  # measured from the score of itself
+    by_distance = [scores.diagonal(-distance, dim1=-2, dim2=-1) for distance in range(1, 11)]
+    for diagonal in by_distance:
+        torch.testing.assert_close(diagonal, diagonal[:, :1].expand_as(diagonal))
+    assert (torch.stack([diagonal[:, 0] for diagonal in by_distance]).std(dim=0) > 0.01).all()
+
+
 def test_logits_equal_those_of_gpt_2_with_the_same_weights():
     from transformers import GPT2Config, GPT2Model
 

@@ -1,10 +1,12 @@
 // Small repairs to the theme, for readers who listen to a page.
 document.addEventListener("DOMContentLoaded", () => {
-  // The spoken name of these buttons left out the text that is seen on them.
-  for (const button of document.querySelectorAll(".search-button-field, .theme-switch-button")) {
-    const name = button.getAttribute("aria-label");
-    const text = button.textContent.trim().replace(/\s+/g, " ");
-    button.setAttribute("aria-label", text.startsWith(name) ? text : `${name} ${text}`.trim());
+  // The spoken names of these two buttons left out what is written on them, or on their icons.
+  const search = document.querySelector(".search-button-field");
+  search?.setAttribute("aria-label", search.textContent.trim().replace(/\s+/g, " "));
+  for (const button of document.querySelectorAll(".theme-switch-button")) {
+    const icons = [...button.querySelectorAll("i[title], title")];
+    const modes = icons.map((icon) => icon.getAttribute("title") || icon.textContent);
+    button.setAttribute("aria-label", `Color mode: ${modes.join(", ")}`);
   }
   // The title above the table of contents stood outside every landmark.
   for (const logo of document.querySelectorAll(".sidebar-primary-item:has(> .logo)")) {

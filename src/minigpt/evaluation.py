@@ -87,10 +87,17 @@ def lstm_nats(
     if not 1 <= prime <= start:
         raise ValueError(f"the state is primed with {prime} characters, but {start} stand before")
     device, state, parts = next(model.parameters()).device, None, []
-    for begin in range(start - prime, stop - 1, chunk):
-        text = ids[begin : min(begin + chunk + 1, stop)].to(device)
-        logits, state = model.read(text[None, :-1], state)  # (1, chunk, V)
-        parts.append(F.cross_entropy(logits[0], text[1:], reduction="none").cpu())
+    # One text read character by character leaves nothing to share out among threads, and on a busy
+    # machine they would wait for each other at every character.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for begin in range(start - prime, stop - 1, chunk):
+            text = ids[begin : min(begin + chunk + 1, stop)].to(device)
+            logits, state = model.read(text[None, :-1], state)  # (1, chunk, V)
+            parts.append(F.cross_entropy(logits[0], text[1:], reduction="none").cpu())
+    finally:
+        torch.set_num_threads(threads)
     return torch.cat(parts)[prime - 1 :]
 
 
