@@ -63,6 +63,7 @@ def arguments() -> argparse.Namespace:
     look = parser.add_argument_group("other settings than the chosen ones, for choosing them")
     look.add_argument("--learning-rate", type=float)
     look.add_argument("--dropout", type=float, help="mini-GPT only")
+    look.add_argument("--weight-decay", type=float)
     look.add_argument("--steps", type=int)
     look.add_argument(
         "--no-mask",
@@ -93,6 +94,8 @@ def main() -> int:
         config = replace(config, dropout=args.dropout)
     if args.learning_rate is not None:
         budget = replace(budget, learning_rate=args.learning_rate)
+    if args.weight_decay is not None:
+        budget = replace(budget, weight_decay=args.weight_decay)
     if args.steps is not None:
         budget = replace(budget, steps=args.steps)
     name = "-".join(
@@ -100,6 +103,7 @@ def main() -> int:
         + ([f"{budget.steps}steps"] if args.steps else [])
         + [f"lr{budget.learning_rate:g}"]
         + ([f"dropout{config.dropout:g}"] if args.model == "gpt" else [])
+        + [f"decay{budget.weight_decay:g}"]
         + (["no-mask"] if args.no_mask else [])
         + [args.precision, f"seed{args.seed}"]
     )
