@@ -142,6 +142,21 @@ def test_an_evaluation_leaves_no_gradients_behind():
     assert not lstm_nats(randomize(LSTM(V, 6, 8)), corpus.ids, start, stop).requires_grad
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_evaluation_leaves_the_number_of_threads_as_it_was(threads):
+    before, ids = torch.get_num_threads(), random_text(150)
+    try:
+        torch.set_num_threads(threads)
+        lstm_nats(LSTM(11, 6, 8), ids, 40, 150, prime=20)
+        gpt_nats(random_model(T_max=12), ids, 40, 150)
+        assert torch.get_num_threads() == threads
+        with pytest.raises(IndexError):
+            lstm_nats(LSTM(5, 6, 8), ids, 40, 150, prime=20)  # the text has characters above 5
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_too_little_text_before_the_first_character_is_refused_with_the_numbers():
     ids = random_text(150)
     with pytest.raises(ValueError, match=r"12.*not 5"):

@@ -38,7 +38,7 @@ class Config:
     n_h: int = 4  # heads per layer; d_k = d / n_h
     n_l: int = 4  # blocks
     T_max: int = 128  # context length: the longest text the model reads at once
-    dropout: float = 0.0  # on the input vectors and on each sublayer's output
+    dropout: float = 0.1  # on the input vectors and on each sublayer's output
     norm: Norm = "pre"  # LayerNorm before each sublayer (12) or after the addition (13)
     positions: Positions = "learned"  # how order enters
 

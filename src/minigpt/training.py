@@ -24,7 +24,7 @@ class Budget:
     steps: int = 3_000
     batch_size: int = 64  # B
     T: int = 128  # characters in a training window
-    learning_rate: float = 3e-3  # the highest
+    learning_rate: float = 5e-3  # the highest
     optimizer: Literal["adamw", "adam"] = "adamw"
     schedule: Literal["cosine", "constant"] = "cosine"
     warm_up: int = 100  # steps from 0 to the highest learning rate
@@ -53,7 +53,7 @@ def budget_for(model: Literal["gpt", "lstm"], size: Literal["full", "quick", "la
     """
     if size == "lab3":
         return Budget(steps=2_000, optimizer="adam", schedule="constant", learning_rate=2e-3)
-    budget = Budget(learning_rate={"gpt": 3e-3, "lstm": 3e-3}[model])
+    budget = Budget(learning_rate={"gpt": 5e-3, "lstm": 16e-3}[model])
     return budget if size == "full" else replace(budget, steps=1_500, batch_size=16)
 
 
