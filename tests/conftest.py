@@ -12,6 +12,10 @@ from minigpt.model import MiniGPT
 # The producers of data/ are scripts beside what they produce, not part of the package.
 sys.path.append(str(DATA))
 
+# Small models have nothing to share out among threads, and on a busy machine threads wait for each
+# other at every step.
+torch.set_num_threads(1)
+
 
 @pytest.fixture(scope="session")
 def corpus() -> Corpus:

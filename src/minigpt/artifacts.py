@@ -57,8 +57,8 @@ def read_json(path: Path) -> dict:
         raise DamagedFileError(f"{path} is not JSON ({error}): make it again") from error
 
 
-def _checksum(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _checksum(tensors: dict[str, Tensor], about: str) -> str:
+    digest = hashlib.sha256(about.encode())
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].contiguous().numpy().tobytes())
@@ -68,8 +68,8 @@ def _checksum(tensors: dict[str, Tensor]) -> str:
 def write_tensors(path: Path, tensors: dict[str, Tensor], about: dict) -> None:
     """Write tensors and what is to be known about them as one safetensors file, atomically."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    metadata = {"about": json.dumps(about), "sha256": _checksum(tensors)}
-    write_atomic(path, save(tensors, metadata))
+    text = json.dumps(about)
+    write_atomic(path, save(tensors, {"about": text, "sha256": _checksum(tensors, text)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
@@ -89,21 +89,27 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise DamagedFileError(f"{path} is not a whole safetensors file: {error}") from error
-    if "about" not in metadata or metadata.get("sha256") != _checksum(tensors):
+    about = metadata.get("about", "")
+    if metadata.get("sha256") != _checksum(tensors, about):
         raise DamagedFileError(
             f"the weights in {path} are not the ones that were written: fetch the file again "
             "(`git checkout`) or train it anew"
         )
-    return tensors, json.loads(metadata["about"])
+    return tensors, json.loads(about)
+
+
+def describe(model: nn.Module) -> dict:
+    """Say which model this is, so that it can be built again: its kind and its sizes."""
+    if isinstance(model, MiniGPT):
+        return {"model": "gpt", "config": asdict(model.config)}
+    if isinstance(model, LSTM):
+        return {"model": "lstm", "config": model.sizes}
+    return {"model": type(model).__name__}
 
 
 def save_model(path: Path, model: nn.Module, **about) -> None:
     """Write a MiniGPT or an LSTM: its weights, its sizes, and whatever else is to be known."""
-    if isinstance(model, MiniGPT):
-        about = {"model": "gpt", "config": asdict(model.config), **about}
-    else:
-        about = {"model": "lstm", "config": model.sizes, **about}
-    write_tensors(path, model.state_dict(), about)
+    write_tensors(path, model.state_dict(), {**describe(model), **about})
 
 
 def load_model(path: Path = DATA / "minigpt.safetensors", **functions) -> nn.Module:

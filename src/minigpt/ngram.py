@@ -47,7 +47,15 @@ class NGram:
         return torch.from_numpy(-np.log(self._probability(runs)))
 
     def probabilities(self, context: Tensor) -> Tensor:
-        """Give the distribution, (V,), after a context of n - 1 characters or more."""
+        """Give the distribution, (V,), after a context of n - 1 characters or more.
+
+        Raises:
+            ValueError: the context is shorter.
+        """
+        if len(context) < self.n - 1:
+            raise ValueError(
+                f"a {self.n}-gram needs {self.n - 1} characters of context, not {len(context)}"
+            )
         start = 0
         for index in context[len(context) - self.n + 1 :].tolist():
             start = start * self.vocab_size + index

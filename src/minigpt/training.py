@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from minigpt.artifacts import read_tensors, write_tensors
+from minigpt.artifacts import describe, read_tensors, write_tensors
 from minigpt.corpus import Corpus, random_batch
 from minigpt.evaluation import evaluate
 
@@ -103,7 +103,8 @@ def train_lm(
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
-        identity = {"budget": asdict(budget), "seed": seed, "precision": str(precision)}
+        settings = {"budget": asdict(budget), "seed": seed, "precision": str(precision)}
+        identity = describe(model) | settings
         if checkpoint is not None and checkpoint.exists():
             history = _restore(checkpoint, identity, model, optimizer, batches)
         bar = tqdm(
