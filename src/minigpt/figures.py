@@ -214,6 +214,7 @@ class WeightTable:
             for (t, c), row in zip(enumerate(self.text, 1), self.A.tolist(), strict=True)
         )
         return (
-            '<div class="weights" tabindex="0" role="region" aria-label="Weights"><table><thead><tr><td>reads ↓ is read →</td>'
-            f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+            '<div class="weights" tabindex="0" role="region" aria-label="Weights">'
+            f"<table><thead><tr><td>reads ↓ is read →</td>{head}</tr></thead>"
+            f"<tbody>{rows}</tbody></table></div>"
         )

@@ -15,10 +15,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 from find_browser import ROOT, find
 
 SITE = ROOT / "_build" / "html"
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def pages() -> list[str]:
