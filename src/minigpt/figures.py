@@ -71,6 +71,14 @@ class Drawing:
         return self.svg()
 
 
+def readable_on(colour: tuple[float, ...]) -> str:
+    """Choose black or white, whichever stands out more (WCAG 2.2, relative luminance)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    # The contrasts with black and with white are equal at this luminance.
+    return "black" if luminance > 0.179 else "white"
+
+
 def visible(character: str) -> str:
     """Write a character so that it can be seen: a space as ␣, a line's end as ↵."""
     return {" ": "␣", "\n": "↵"}.get(character, character)
@@ -113,8 +121,9 @@ def causal_weights(A: Tensor, text: str, layer: int, head: int) -> Drawing:
                     continue
                 colour = WEIGHTS(0.05 + 0.85 * weight)
                 axes.add_patch(Rectangle(corner, 1, 1, fc=colour, ec=INK, lw=0.7))
-                ink = "white" if weight > 0.55 else "black"
-                axes.text(i, t, f"{weight:.2f}", ha="center", va="center", color=ink)
+                axes.text(
+                    i, t, f"{weight:.2f}", ha="center", va="center", color=readable_on(colour)
+                )
         axes.set(xlim=(-0.52, T - 0.48), ylim=(T - 0.48, -0.52), aspect="equal")
         labels = [f"{visible(c)}\n{i}" for i, c in enumerate(text, 1)]
         axes.set_xticks(range(T), labels)
