@@ -25,7 +25,6 @@ def next_character(logits: Tensor, temperature: float, generator: torch.Generato
     return torch.multinomial(probabilities, 1, generator=generator).to(logits.device)
 
 
-@torch.no_grad()
 def sample(
     model: MiniGPT,
     idx: Tensor,
@@ -71,12 +70,13 @@ def sample(
     if model.training:
         raise ValueError("the model is in training mode, where dropout blurs it: call model.eval()")
     T_max, cache = model.config.T_max, model.new_cache() if cached else None
-    for _ in range(length):
-        if len(idx) > T_max:
-            cache = None
-        logits = model(idx[None, -T_max:], cache)[0, -1]  # (V,)
-        idx = torch.cat([idx, next_character(logits, temperature, generator)])
-    return idx
+    with torch.inference_mode():
+        for _ in range(length):
+            if len(idx) > T_max:
+                cache = None
+            logits = model(idx[None, -T_max:], cache)[0, -1]  # (V,)
+            idx = torch.cat([idx, next_character(logits, temperature, generator)])
+    return idx.clone()  # an ordinary tensor again, which may be trained on
 
 
 def sample_text(
