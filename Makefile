@@ -44,12 +44,8 @@ quick: .venv/ready  ## the two-minute part of the tests, for daily work
 	$(BIN)/ruff check .
 	$(BIN)/pytest -m "not slow" --ignore tests/browser
 
-# glibc's malloc gives large blocks back to the system and fetches them anew at every step, page by
-# page. Told to keep them, every contender is faster, by about a sixth.
-KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=8589934592 MALLOC_TOP_PAD_=67108864
-
 bench: .venv/ready  ## time what the course says about speed, on an idle machine
-	$(KEEP_MEMORY) $(BIN)/python data/bench.py
+	$(BIN)/python data/bench.py
 
 lab: .venv/ready  ## open the lab's notebook in Jupyter
 	@test -f labs/lab5_transformer.ipynb || { echo "the lab's notebook is not written yet" >&2; exit 1; }
