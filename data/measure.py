@@ -44,6 +44,8 @@ def chosen_runs(model: str, size: str) -> list[dict]:
         run = read_json(path) | {"path": path}
         if run["budget"] != budget or run["precision"] != PRECISION:
             continue
+        if "valid_under_mask" in run:  # trained without a mask
+            continue
         if model == "gpt" and run["config"] != asdict(Config()):
             continue
         runs.append(run)
