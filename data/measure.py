@@ -8,6 +8,7 @@ README's table and picture are made anew too.
 """
 
 import math
+import re
 import shutil
 from dataclasses import asdict
 
@@ -133,10 +134,10 @@ def table(rows: dict) -> str:
 
 def with_results(readme: str, rows: dict) -> str:
     """Put the results table between its two marks in the README."""
-    before, _, rest = readme.partition("<!-- results")
-    mark, _, rest = rest.partition("-->")
-    _, _, after = rest.partition("<!-- end of results -->")
-    marked = f"{before}<!-- results{mark}-->\n{table(rows)}\n<!-- end of results -->{after}"
+    marks = re.compile(r"(<!-- results[^>]*-->\n).*?(<!-- end of results -->)", re.S)
+    marked, found = marks.subn(lambda mark: f"{mark[1]}{table(rows)}\n{mark[2]}", readme)
+    if found != 1:
+        raise ValueError("the README has lost the two marks between which its results stand")
     return marked
 
 

@@ -171,3 +171,12 @@ def test_all_models_are_scored_on_the_same_characters():
     models = random_model(vocab_size=V), LSTM(V, 6, 8)
     counts = {evaluate(model, corpus, "test").characters for model in models}
     assert counts | {evaluate_ngram(ngram, corpus, "test").characters} == {300}
+
+
+def test_a_split_that_does_not_exist_is_refused_with_the_names_there_are():
+    with pytest.raises(ValueError, match=r"train.*valid.*test.*'tset'"):
+        evaluate(random_model(vocab_size=len(small_corpus().vocabulary)), small_corpus(), "tset")
+
+
+def test_windows_of_one_character_come_to_an_end():
+    assert [scored for _, scored in windows(3, 8, 1)] == [3, 4, 5, 6, 7]

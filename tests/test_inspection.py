@@ -163,3 +163,9 @@ def test_a_character_at_the_end_of_the_vocabulary_can_be_changed_too():
 def test_a_position_with_none_before_it_or_outside_the_text_is_refused(position):
     with pytest.raises(ValueError, match=f"from 1 to 11.*not {position}"):
         model_leak_test(random_model(), random_text(3, 12), position)
+
+
+def test_looking_at_the_maps_leaves_the_global_random_state_alone():
+    model, before = random_model(), torch.get_rng_state()
+    attention_maps(model, torch.zeros(1, 4, dtype=torch.long))
+    assert torch.equal(torch.get_rng_state(), before)

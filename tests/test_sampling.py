@@ -93,6 +93,13 @@ def test_the_prompt_comes_back_in_front_and_length_zero_adds_nothing():
     assert torch.equal(written(model, idx, 10)[:4], idx)
 
 
+@pytest.mark.parametrize("length", [0, 5])
+def test_a_text_that_was_written_can_be_trained_on(length):
+    model = random_model()
+    model(written(model, random_text(4), length)[None]).sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize(
     ("idx", "length", "temperature", "complaint"),

@@ -389,6 +389,12 @@ def test_the_run_of_lab_3_is_adam_at_one_rate():
     assert (budget.optimizer, budget.schedule) == ("adam", "constant")
 
 
+@pytest.mark.parametrize(("model", "size"), [("gpt", "lab3"), ("gpt", "fast"), ("rnn", "full")])
+def test_a_budget_that_no_row_has_is_refused(model, size):
+    with pytest.raises(ValueError, match=f"not {model} {size}"):
+        budget_for(model, size)
+
+
 if __name__ == "__main__":
     kind, path, *readings = sys.argv[1:]
     torch.set_num_threads(1)  # as in the process it is compared with

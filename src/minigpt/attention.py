@@ -121,11 +121,16 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (self.n_h, -1)).transpose(1, 2)
 
 
+def function_name(function: Callable) -> str:
+    """Name a function that was passed in, for an error; a callable object goes by its class."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
 def _checked(
     attention: AttentionFunction, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None
 ) -> Tensor:
     """Call a foreign attention function and name it when its output cannot be used."""
-    name = getattr(attention, "__name__", type(attention).__name__)
+    name = function_name(attention)
     result = attention(Q, K, V, mask)
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Tensor)):
         raise ValueError(

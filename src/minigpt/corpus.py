@@ -54,10 +54,18 @@ class Corpus:
 
     def __getitem__(self, split: str) -> Tensor:
         """Give the indices of one split: "train", "valid" or "test"."""
+        start, stop = self.span(split)
+        return self.ids[start:stop]
+
+    def span(self, split: str) -> tuple[int, int]:
+        """Give the place of a split's first character and of the one after its last.
+
+        Raises:
+            ValueError: there is no split of this name.
+        """
         if split not in self.bounds:
             raise ValueError(f"a split is one of {tuple(self.bounds)}, not {split!r}")
-        start, stop = self.bounds[split]
-        return self.ids[start:stop]
+        return self.bounds[split]
 
 
 def split_corpus(text: str, n_train: int, n_valid: int) -> Corpus:

@@ -43,7 +43,7 @@ def windows(start: int, stop: int, T: int) -> Iterator[tuple[int, int]]:
         First input of the window (its inputs are the T characters from there), and the first
         target it scores (its targets end one character after its inputs).
     """
-    scored, step = start, T // 2
+    scored, step = start, max(1, T // 2)
     while scored < stop:
         end = min(scored + step, stop)  # the character after the last target
         yield end - 1 - T, scored
@@ -58,9 +58,9 @@ def gpt_nats(model: MiniGPT, ids: Tensor, start: int, stop: int, *, batch_size: 
         ValueError: fewer than T_max characters stand before ``start``.
     """
     T, device = model.config.T_max, next(model.parameters()).device
-    if start <= T:
+    if start < T:
         raise ValueError(
-            f"windows of {T} characters need more than {T} before the first one scored, not {start}"
+            f"windows of {T} characters need {T} before the first one scored, not {start}"
         )
     nats = torch.full((stop - start,), math.nan)
     cut = list(windows(start, stop, T))
@@ -117,7 +117,7 @@ def evaluate_lstm(model: LSTM, corpus: Corpus, split: str = "test") -> Score:
 
 def evaluate_ngram(model: NGram, corpus: Corpus, split: str = "test") -> Score:
     """Score a split with the true preceding characters."""
-    return _score(model.nats(corpus.ids, *corpus.bounds[split]))
+    return _score(model.nats(corpus.ids, *corpus.span(split)))
 
 
 def evaluate(model: nn.Module, corpus: Corpus, split: str = "test") -> Score:
@@ -132,7 +132,7 @@ def _evaluating(model: nn.Module, nats, corpus: Corpus, split: str) -> Score:
     training = model.training
     model.eval()
     try:
-        return _score(nats(model, corpus.ids, *corpus.bounds[split]))
+        return _score(nats(model, corpus.ids, *corpus.span(split)))
     finally:
         model.train(training)
 

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from minigpt.attention import function_name
 from minigpt.model import MiniGPT
 
 
@@ -29,13 +30,14 @@ def attention_maps(model: MiniGPT, idx: Tensor) -> Tensor:
         V_bar, A = attention(Q, K, V, mask)
         if A is None:
             raise ValueError(
-                f"the attention function {attention.__name__!r} returns no weights to look at: "
-                "build the model with scaled_dot_product_attention"
+                f"the attention function {function_name(attention)!r} returns no weights to look "
+                "at: build the model with scaled_dot_product_attention"
             )
         maps.append(A)
         return V_bar, A
 
-    twin = MiniGPT(model.config, attention=recording, mask=model.mask, embed=model.embed)
+    with torch.random.fork_rng(devices=[]):  # the weights it draws are replaced at once
+        twin = MiniGPT(model.config, attention=recording, mask=model.mask, embed=model.embed)
     twin.load_state_dict(model.state_dict(), assign=True)
     twin.eval().to(idx.device)(idx)
     return torch.stack(maps)

@@ -17,6 +17,7 @@ from minigpt.attention import (
     AttentionFunction,
     MultiHeadAttention,
     causal_mask,
+    function_name,
     scaled_dot_product_attention,
 )
 from minigpt.positions import RotaryEmbedding, embed_with_positions, sinusoidal_table
@@ -51,7 +52,7 @@ class Config:
             raise ValueError(
                 f"the width d = {self.d} cannot be cut into n_h = {self.n_h} heads of equal width"
             )
-        if not 0 <= self.dropout < 1:
+        if not (isinstance(self.dropout, int | float) and 0 <= self.dropout < 1):
             raise ValueError(f"dropout is a share from 0 up to but not 1, not {self.dropout!r}")
         for name, choices in (("norm", get_args(Norm)), ("positions", get_args(Positions))):
             if getattr(self, name) not in choices:
@@ -198,7 +199,7 @@ class MiniGPT(nn.Module):
                 else type(mask).__name__
             )
             raise ValueError(
-                f"the mask function {getattr(self.mask, '__name__', self.mask)!r} has to return a "
+                f"the mask function {function_name(self.mask)!r} has to return a "
                 f"boolean tensor of shape {(T, T)}; it returned {found}"
             )
         return mask
@@ -211,7 +212,7 @@ class MiniGPT(nn.Module):
         if not isinstance(H, Tensor) or H.shape != expected:
             found = f"shape {tuple(H.shape)}" if isinstance(H, Tensor) else type(H).__name__
             raise ValueError(
-                f"the embedding function {getattr(self.embed, '__name__', self.embed)!r} has to "
+                f"the embedding function {function_name(self.embed)!r} has to "
                 f"return vectors of shape {expected}; it returned {found}"
             )
         return H

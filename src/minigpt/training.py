@@ -50,7 +50,13 @@ def budget_for(model: Literal["gpt", "lstm"], size: Literal["full", "quick", "la
 
     The learning rates were chosen on the validation split, for each model by itself; the runs
     behind the choice are in ``data/runs/``.
+
+    Raises:
+        ValueError: there is no such row.
     """
+    rows = ("gpt full", "gpt quick", "lstm full", "lstm quick", "lstm lab3")
+    if f"{model} {size}" not in rows:
+        raise ValueError(f"a row of the results is one of {', '.join(rows)}; not {model} {size}")
     if size == "lab3":
         return Budget(steps=2_000, optimizer="adam", schedule="constant", learning_rate=2e-3)
     budget = Budget(learning_rate={"gpt": 5e-3, "lstm": 16e-3}[model])
