@@ -59,7 +59,8 @@ def budget_for(model: Literal["gpt", "lstm"], size: Literal["full", "quick", "la
         raise ValueError(f"a row of the results is one of {', '.join(rows)}; not {model} {size}")
     if size == "lab3":
         return Budget(steps=2_000, optimizer="adam", schedule="constant", learning_rate=2e-3)
-    budget = Budget(learning_rate={"gpt": 5e-3, "lstm": 16e-3}[model])
+    rate = {"gpt full": 5e-3, "gpt quick": 5e-3, "lstm full": 32e-3, "lstm quick": 16e-3}
+    budget = Budget(learning_rate=rate[f"{model} {size}"])
     return budget if size == "full" else replace(budget, steps=1_500, batch_size=16)
 
 
