@@ -54,13 +54,19 @@ def budget_for(model: Literal["gpt", "lstm"], size: Literal["full", "quick", "la
     Raises:
         ValueError: there is no such row.
     """
-    rows = ("gpt full", "gpt quick", "lstm full", "lstm quick", "lstm lab3")
-    if f"{model} {size}" not in rows:
-        raise ValueError(f"a row of the results is one of {', '.join(rows)}; not {model} {size}")
+    rates = {
+        "gpt full": 5e-3,
+        "gpt quick": 5e-3,
+        "lstm full": 32e-3,
+        "lstm quick": 16e-3,
+        "lstm lab3": 2e-3,
+    }
+    row = f"{model} {size}"
+    if row not in rates:
+        raise ValueError(f"a row of the results is one of {', '.join(rates)}; not {row}")
+    budget = Budget(learning_rate=rates[row])
     if size == "lab3":
-        return Budget(steps=2_000, optimizer="adam", schedule="constant", learning_rate=2e-3)
-    rate = {"gpt full": 5e-3, "gpt quick": 5e-3, "lstm full": 32e-3, "lstm quick": 16e-3}
-    budget = Budget(learning_rate=rate[f"{model} {size}"])
+        return replace(budget, steps=2_000, optimizer="adam", schedule="constant")
     return budget if size == "full" else replace(budget, steps=1_500, batch_size=16)
 
 
