@@ -3,8 +3,8 @@
     python data/measure.py
 
 Runs trained here and not yet scored are scored first, once, and the result is written into their
-file. Seed 0 of the full budget becomes data/minigpt.safetensors and data/lstm.safetensors. The
-README's table and picture are made anew too.
+file. The seeds 0 that the book and the lab read become data/*.safetensors. The README's table and
+picture are made anew too.
 """
 
 import math
@@ -16,7 +16,7 @@ import torch
 from train import PRECISION, RUNS, untrained
 
 from minigpt import figures
-from minigpt.artifacts import DATA, load_model, read_json, write_atomic, write_json
+from minigpt.artifacts import DATA, SHIPPED, load_model, read_json, write_atomic, write_json
 from minigpt.corpus import Corpus, load_corpus
 from minigpt.evaluation import evaluate, evaluate_ngram
 from minigpt.inspection import attention_maps, model_leak_test
@@ -35,7 +35,6 @@ NEURAL = {  # row -> name, model, size
     "lstm-quick": ("LSTM, QUICK", "lstm", "quick"),
     "gpt-quick": ("Mini-GPT, QUICK", "gpt", "quick"),
 }
-BOOK_WEIGHTS = {"gpt": "minigpt", "lstm": "lstm"}
 
 
 def chosen_runs(model: str, size: str) -> list[dict]:
@@ -67,8 +66,9 @@ def score(run: dict, corpus: Corpus) -> None:
         "untrained": model_leak_test(start, text, 64),
         "trained": model_leak_test(model, text, 64),
     }
-    if run["size"] == "full" and run["seed"] == 0:
-        shutil.copyfile(weights, DATA / f"{BOOK_WEIGHTS[run['model']]}.safetensors")
+    shipped = SHIPPED.get(f"{run['model']}-{run['size']}")
+    if shipped and run["seed"] == 0:
+        shutil.copyfile(weights, shipped)
     write_json(path, run)
     run["path"] = path
 

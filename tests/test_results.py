@@ -16,7 +16,7 @@ import train
 from support import same_bits
 
 import minigpt
-from minigpt.artifacts import DATA, DamagedFileError, load_model, read_json, read_tensors
+from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, load_model, read_json, read_tensors
 from minigpt.evaluation import evaluate_ngram, verify_weights
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
@@ -68,7 +68,7 @@ def is_chosen(run: dict) -> bool:
 @pytest.mark.slow
 def test_the_committed_weights_score_on_the_test_split_as_recorded():
     differences = verify_weights()
-    assert differences.keys() == {"mini-GPT", "LSTM"}
+    assert len(differences) == 4
     assert max(differences.values()) <= 1e-4
 
 
@@ -78,13 +78,13 @@ def test_weights_that_score_otherwise_are_refused():
         verify_weights(tolerance=-1.0)
 
 
-def test_the_committed_weights_are_those_of_the_first_seed_at_the_full_budget(runs):
-    for file, model, kind in (("minigpt", "gpt", MiniGPT), ("lstm", "lstm", LSTM)):
-        path = DATA / f"{file}.safetensors"
+def test_the_committed_weights_are_those_of_the_first_seed_of_their_row(runs):
+    assert sorted(SHIPPED.values()) == sorted(DATA.glob("*.safetensors"))
+    for row, path in SHIPPED.items():
         run = runs[read_tensors(path)[1]["run"]]
-        assert (run["model"], run["size"], run["seed"]) == (model, "full", 0)
+        assert (f"{run['model']}-{run['size']}", run["seed"]) == (row, 0)
         assert is_chosen(run)
-        assert isinstance(load_model(path), kind)
+        assert isinstance(load_model(path), MiniGPT if run["model"] == "gpt" else LSTM)
 
 
 def test_the_table_is_what_its_producer_makes_of_the_committed_runs(table, corpus):

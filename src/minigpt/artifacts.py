@@ -15,6 +15,12 @@ from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
 
 DATA = Path(__file__).resolve().parents[2] / "data"
+SHIPPED = {  # row of baselines.json -> the weights of its seed 0, for the book and the lab
+    "gpt-full": DATA / "minigpt.safetensors",
+    "lstm-full": DATA / "lstm.safetensors",
+    "lstm-quick": DATA / "lstm-quick.safetensors",
+    "lstm-lab3": DATA / "lstm-lab3.safetensors",
+}
 
 
 class DamagedFileError(ValueError):

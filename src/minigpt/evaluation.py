@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from minigpt.artifacts import DATA, DamagedFileError, load_model, read_json
+from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, load_model, read_json
 from minigpt.corpus import Corpus, load_corpus
 from minigpt.lstm import LSTM
 from minigpt.model import MiniGPT
@@ -147,16 +147,14 @@ def verify_weights(tolerance: float = 1e-4) -> dict[str, float]:
         DamagedFileError: a score differs by more than ``tolerance``.
     """
     rows, corpus, differences = read_json(DATA / "baselines.json")["rows"], load_corpus(), {}
-    for name, file, row in (
-        ("mini-GPT", "minigpt.safetensors", "gpt-full"),
-        ("LSTM", "lstm.safetensors", "lstm-full"),
-    ):
-        score = evaluate(load_model(DATA / file), corpus, "test").nats
+    for row, path in SHIPPED.items():
+        name = rows[row]["name"]
+        score = evaluate(load_model(path), corpus, "test").nats
         recorded = rows[row]["by_seed"]["0"]
         differences[name] = abs(score - recorded)
         if not differences[name] <= tolerance:
             raise DamagedFileError(
-                f"{file} scores {score:.6f} nats and {recorded:.6f} is recorded: train it or run "
-                "`python data/measure.py` again"
+                f"{path.name} scores {score:.6f} nats and {recorded:.6f} is recorded: train it, "
+                "or run `python data/measure.py`, again"
             )
     return differences

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
@@ -192,6 +193,125 @@ def leak(moved: dict[str, Tensor], text: str, place: int) -> Drawing:
         f"number {place + 1}, {text[place]!r}, is changed. " + ". ".join(parts) + "."
     )
     return Drawing("leak", figure, alt)
+
+
+def weight_maps(maps: dict[str, Tensor], text: str, columns: int = 4, about: str = "") -> Drawing:
+    """Draw several matrices of weights side by side, one scale for all; masked cells stay empty.
+
+    Args:
+        maps: by title, weights (T, T).
+        text: what was read, T characters; written along the axes when there is room.
+        columns: panels in a row.
+        about: what the alternative text says of each map beyond its title; a sentence.
+    """
+    rows = -(-len(maps) // columns)
+    T = len(text)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(2.1 * columns, 2.3 * rows + 0.35), layout="constrained")
+        panels = figure.subplots(rows, columns, squeeze=False).flat
+        for axes, (title, A) in zip(panels, maps.items(), strict=False):
+            values = A.detach().float().cpu().numpy()
+            shown = np.ma.masked_where(values == 0, values)
+            axes.imshow(shown, cmap=WEIGHTS, vmin=-0.08, vmax=1, interpolation="none")
+            axes.set_title(title, fontsize=10)
+            if T <= 12:
+                axes.set_xticks(range(T), [visible(c) for c in text])
+                axes.set_yticks(range(T), [visible(c) for c in text])
+            else:
+                ends = [0, T - 1]
+                axes.set_xticks(ends, [str(t + 1) for t in ends])
+                axes.set_yticks(ends, [str(t + 1) for t in ends])
+            axes.tick_params(length=0)
+            axes.spines[:].set_linewidth(0.5)
+        figure.supxlabel("position that is read", fontsize=10)
+        figure.supylabel("position that reads", fontsize=10)
+    described = []
+    for title, A in maps.items():
+        above = A.triu(1).abs().max().item()
+        triangle = "exactly 0" if above == 0 else f"up to {above:.2f}"
+        described.append(f"{title}: largest weight {A.max():.2f}, above the diagonal {triangle}")
+    alt = (
+        f"{len(maps)} heat maps of attention weights, {T} by {T}, dark where a weight is large. "
+        + (f"{about} " if about else "")
+        + "; ".join(described)
+        + "."
+    )
+    return Drawing("weight-maps", figure, alt)
+
+
+def head_distances(distances: Tensor) -> Drawing:
+    """Draw how far back each head looks, a dot per head in a row per layer.
+
+    Args:
+        distances: mean distances in characters, (n_l, n_h).
+    """
+    layers = distances.detach().float().cpu()
+    n_l, n_h = layers.shape
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6, 0.62 * n_l + 0.9), layout="constrained")
+        axes = figure.add_subplot()
+        for layer, row in enumerate(layers.tolist()):
+            axes.plot(row, [layer] * n_h, color=INK, lw=0.6, alpha=0.5)
+            for head, distance in enumerate(row):
+                axes.plot(distance, layer, "o", color=AFTER, ms=15)
+                axes.text(
+                    distance, layer, str(head + 1), color="white", ha="center", va="center", size=9
+                )
+        axes.set_yticks(range(n_l), [f"layer {layer + 1}" for layer in range(n_l)])
+        axes.set(ylim=(n_l - 0.5, -0.5), xlabel="mean distance in characters")
+        axes.set_xlim(min(0, layers.min().item() - 1), layers.max().item() * 1.08 + 1)
+        axes.grid(axis="x", color=INK, alpha=0.15)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    rows = "; ".join(
+        f"layer {layer + 1}: " + ", ".join(f"{distance:.1f}" for distance in row)
+        for layer, row in enumerate(layers.tolist())
+    )
+    alt = (
+        f"Dot plot of how many characters back each of {n_l * n_h} heads looks on average, a row "
+        f"per layer, each dot with the number of its head. From head 1 on, {rows}."
+    )
+    return Drawing("head-distances", figure, alt)
+
+
+def learning_curve(curve: list[dict], recorded: list[list[dict]]) -> Drawing:
+    """Draw the validation loss during training beside that of the seeds on record.
+
+    Args:
+        curve: of :class:`~minigpt.training.History`; one entry per validation.
+        recorded: the curves of other trainings.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6, 3.6), layout="constrained")
+        axes = figure.add_subplot()
+        for other in recorded:
+            axes.plot(
+                [point["step"] for point in other],
+                [point["valid"] for point in other],
+                color=INK,
+                alpha=0.45,
+                lw=1,
+                ls="--",
+                label="seeds on record",
+            )
+        steps, losses = ([point[key] for point in curve] for key in ("step", "valid"))
+        axes.plot(steps, losses, "o-", color=AFTER, label="yours")
+        handles, labels = axes.get_legend_handles_labels()
+        unique = dict(zip(labels, handles, strict=True))
+        axes.legend(unique.values(), unique.keys(), frameon=False)
+        axes.set(xlabel="training step", ylabel="validation loss, nats")
+        axes.spines[["top", "right"]].set_visible(False)
+    yours = ", ".join(
+        f"{loss:.2f} at step {step:,}" for step, loss in zip(steps, losses, strict=True)
+    )
+    alt = f"Line chart of the validation loss in nats per character. Yours: {yours}."
+    if recorded:
+        ends = [other[-1]["valid"] for other in recorded]
+        alt += (
+            f" {len(recorded)} trainings on record are drawn dashed; they end between "
+            f"{min(ends):.2f} and {max(ends):.2f}."
+        )
+    return Drawing("learning-curve", figure, alt)
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,9 @@ def sample_text(
     *,
     temperature: float = 1.0,
     seed: int = 0,
+    cached: bool = True,
 ) -> str:
-    """Continue a prompt by ``length`` characters and return both as text.
+    """Continue a prompt by ``length`` characters and return both as text; see :func:`sample`.
 
     Raises:
         ValueError: the prompt is empty or holds a character the model does not know.
@@ -96,5 +97,5 @@ def sample_text(
     device = next(model.parameters()).device
     idx = vocabulary.encode(prompt).to(device)
     generator = torch.Generator().manual_seed(seed)
-    idx = sample(model, idx, length, temperature=temperature, generator=generator, cached=True)
+    idx = sample(model, idx, length, temperature=temperature, generator=generator, cached=cached)
     return vocabulary.decode(idx)

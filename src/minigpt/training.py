@@ -1,6 +1,7 @@
 """The training loop: one for the mini-GPT and the LSTM."""
 
 import math
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from minigpt.artifacts import describe, read_tensors, write_tensors
 from minigpt.corpus import Corpus, random_batch
@@ -120,9 +121,8 @@ def train_lm(
         identity = describe(model) | settings
         if checkpoint is not None and checkpoint.exists():
             history = _restore(checkpoint, identity, model, optimizer, batches)
-        bar = tqdm(
-            total=budget.steps, initial=history.steps, disable=not progress, unit="step", leave=True
-        )
+        shown = {} if progress else {"disable": True}  # left alone, TQDM_DISABLE=1 can hide it
+        bar = tqdm(total=budget.steps, initial=history.steps, unit="step", file=sys.stdout, **shown)
         try:
             for step, loss in _steps(model, corpus, budget, precision, optimizer, batches, history):
                 bar.update()

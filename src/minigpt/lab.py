@@ -1,0 +1,364 @@
+"""What the lab's notebook needs around the lesson.
+
+The runtime and its budget, predictions, the table of results, and the student's work in a file.
+"""
+
+import html
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from minigpt import checks
+from minigpt.artifacts import DATA, SHIPPED, load_model, read_json, read_tensors, save_model
+from minigpt.corpus import Corpus, load_corpus, random_batch
+from minigpt.evaluation import Score
+from minigpt.lstm import LSTM
+from minigpt.model import MiniGPT
+from minigpt.training import Budget, History, budget_for, training_step
+
+Size = Literal["full", "quick"]
+WORK = Path("lab5-work.safetensors")
+ROWS = {  # size -> the rows of data/baselines.json to stand beside a model of that size
+    "full": ("lstm-lab3", "lstm-full", "gpt-full"),
+    "quick": ("lstm-lab3", "lstm-quick", "gpt-quick"),
+}
+
+
+# --- Runtime and budget ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where the notebook runs, and how long it will train there."""
+
+    device: torch.device
+    size: Size  # which rows of the results belong to it
+    budget: Budget
+
+
+def in_colab() -> bool:
+    """Say whether this is Google Colab."""
+    return "google.colab" in sys.modules
+
+
+def start() -> Runtime:
+    """Find the device, choose the budget that fits it, time a few steps, and say all that.
+
+    With a GPU the budget is the full one, without one QUICK. The environment may choose otherwise:
+    MINIGPT_BUDGET=full or quick, and MINIGPT_STEPS for a number of steps.
+
+    Raises:
+        ValueError: one of the two makes no sense.
+    """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    size = os.environ.get("MINIGPT_BUDGET", "full" if device.type == "cuda" else "quick")
+    if size not in ("full", "quick"):
+        raise ValueError(f"MINIGPT_BUDGET is full or quick, not {size!r}")
+    budget = budget_for("gpt", size)
+    if steps := os.environ.get("MINIGPT_STEPS"):
+        if not steps.isdecimal() or int(steps) < 1:
+            raise ValueError(f"MINIGPT_STEPS is a whole number above 0, not {steps!r}")
+        budget = replace(budget, steps=int(steps))
+    place = "Colab" if in_colab() else "Jupyter"
+    if device.type == "cuda":
+        print(f"Runtime: {place} with a GPU, {torch.cuda.get_device_name()}")
+    else:
+        print(f"Runtime: {place} without a GPU, {torch.get_num_threads()} threads of a CPU")
+    print(
+        f"Budget:  {'full' if size == 'full' else 'QUICK'}, {budget.steps:,} steps with a batch of "
+        f"{budget.batch_size}"
+    )
+    each = seconds_per_step(MiniGPT().to(device), load_corpus(), budget)
+    minutes = each * budget.steps / 60
+    about = f"about {minutes:.0f} minutes" if minutes >= 1.5 else "less than two minutes"
+    print(f"Time:    {about} of training (from a few steps timed just now)")
+    if device.type != "cuda":
+        if in_colab():
+            print(
+                "No GPU:  Runtime → Change runtime type → T4 GPU, then run this cell again. If "
+                "none is free, go on: the lab works without, at the QUICK budget."
+            )
+        else:
+            print("No GPU:  nothing to do. The lab works without, at the QUICK budget.")
+    return Runtime(device, size, budget)
+
+
+def seconds_per_step(model: nn.Module, corpus: Corpus, budget: Budget, steps: int = 4) -> float:
+    """Time training steps of a model, which learns a little from it."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    batches, device = torch.Generator().manual_seed(0), next(model.parameters()).device
+    with torch.random.fork_rng():
+        model.train()
+        for step in range(steps + 2):
+            if step == 2:  # the first two also load and warm up
+                started = time.perf_counter()
+            x, y = random_batch(corpus["train"], budget.batch_size, budget.T, batches)
+            training_step(model, optimizer, x.to(device), y.to(device)).item()
+    return (time.perf_counter() - started) / steps
+
+
+# --- Predictions ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Predictions:
+    """What the student expected, kept until the measurement stands beside it."""
+
+    guesses: dict[str, Any] = field(default_factory=dict)
+    outcomes: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, what: str, guess: Any) -> None:
+        """Keep a prediction; None stands for none."""
+        self.guesses[what] = guess
+        print(f"{what}\n  you predict: {_words(guess)}")
+
+    def compare(self, what: str, outcome: Any) -> None:
+        """Show what came out beside what was predicted."""
+        self.outcomes[what] = outcome
+        print(self._line(what))
+
+    def show(self) -> None:
+        """Show all of them."""
+        for what in self.outcomes:
+            print(self._line(what))
+
+    def _line(self, what: str) -> str:
+        guess, outcome = self.guesses.get(what), self.outcomes[what]
+        text = f"{what}\n  you predicted: {_words(guess)}\n  it came out:   {_words(outcome)}"
+        if _is_number(guess) and _is_number(outcome) and outcome:
+            off = abs(guess - outcome) / abs(outcome)
+            text += "   (exactly)" if off == 0 else f"   (off by {off:.1%})"
+        return text
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_words, value))
+    return str(value)
+
+
+# --- Results --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a head; a notebook shows them as a table, a terminal in columns."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def __repr__(self) -> str:
+        lines = [self.head, *self.rows]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
+        text = [
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        ]
+        return "\n".join([*text, self.note]).rstrip()
+
+    def _repr_html_(self) -> str:
+        def row(cells: Sequence[str], tag: str) -> str:
+            first, *rest = (html.escape(cell) for cell in cells)
+            scope = "col" if tag == "th" else "row"
+            more = "".join(
+                f'<{tag}{" scope=col" if tag == "th" else ""} style="text-align: right">{c}</{tag}>'
+                for c in rest
+            )
+            return f'<tr><th scope="{scope}" style="text-align: left">{first}</th>{more}</tr>'
+
+        body = "".join(row(cells, "td") for cells in self.rows)
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return (
+            '<div style="overflow-x: auto" tabindex="0" role="region" aria-label="Results">'
+            f"<table><thead>{row(self.head, 'th')}</thead><tbody>{body}</tbody></table></div>{note}"
+        )
+
+
+def load_lstms(size: Size, device: torch.device) -> dict[str, LSTM]:
+    """Load the two trained LSTMs to compare with, by their row: Lab 3's, and this budget's."""
+    names = [name for name in ROWS[size] if name.startswith("lstm")]
+    return {name: load_model(SHIPPED[name]).to(device) for name in names}
+
+
+def results(
+    model: MiniGPT,
+    history: History,
+    budget: Budget,
+    size: Size,
+    scores: dict[str, Score],
+    lstms: dict[str, LSTM],
+) -> Table:
+    """Set the student's model beside n-grams and LSTMs, and beside the seeds on record.
+
+    Args:
+        model: the student's.
+        history: of its training.
+        budget: of its training.
+        size: which budget that is.
+        scores: on the test split, of "gpt" and of every LSTM.
+        lstms: by the name of their row; timed here for a few steps, since they come trained.
+    """
+    rows, table = read_json(DATA / "baselines.json")["rows"], []
+
+    def line(name, parameters, steps, seconds, score: Score, record: dict | None) -> list[str]:
+        several = record is not None and (record["seeds"] or 0) > 1
+        return [
+            name,
+            f"{parameters:,}" if parameters else "–",
+            steps,
+            seconds,
+            f"{score.nats:.4f}",
+            f"{score.perplexity:.2f}",
+            f"{score.bits:.2f}",
+            f"{record['lowest']:.4f} to {record['highest']:.4f}" if several else "–",
+        ]
+
+    for name in ("trigram", "5-gram"):
+        row = rows[name]
+        score = Score(row["nats"], 0)
+        table.append(line(row["name"], None, "counts", "–", score, None))
+    corpus = load_corpus()
+    for name, lstm in lstms.items():
+        row = rows[name]
+        theirs = replace(budget, batch_size=row["batch"])
+        seconds = seconds_per_step(load_copy(lstm), corpus, theirs) * row["steps"]
+        steps = f"{row['steps']:,} × {row['batch']}"
+        table.append(
+            line(row["name"], row["parameters"], steps, f"≈ {seconds:,.0f}", scores[name], row)
+        )
+    parameters = sum(p.numel() for p in model.parameters())
+    steps = f"{history.steps:,} × {budget.batch_size}"
+    record = rows[ROWS[size][-1]]
+    seconds = f"{history.seconds:,.0f}"
+    table.append(line("Mini-GPT, yours", parameters, steps, seconds, scores["gpt"], record))
+    notes = [
+        "The lower the nats the better. An LSTM's seconds are estimated from steps timed here.",
+        f"Seeds on record: {record['seeds']} trainings of each model that differ in chance alone.",
+    ]
+    if history.steps != record["steps"]:
+        notes.append(
+            f"Yours was trained for {history.steps:,} steps, those on record for "
+            f"{record['steps']:,}: the two do not compare."
+        )
+    head = ["Model", "Parameters", "Steps × batch", "Seconds", "Nats", "Perplexity", "Bits"]
+    return Table([*head, "Seeds on record (nats)"], table, " ".join(notes))
+
+
+def load_copy(lstm: LSTM) -> LSTM:
+    """Make an LSTM of the same sizes on the same device, to be timed."""
+    device = next(lstm.parameters()).device
+    return LSTM(**lstm.sizes).to(device)
+
+
+def ngram_nats(name: str = "trigram") -> float:
+    """Give the recorded test score of an n-gram, in nats per character."""
+    return read_json(DATA / "baselines.json")["rows"][name]["nats"]
+
+
+def recorded_curves(size: Size) -> list[list[dict]]:
+    """Give the validation curves of the committed mini-GPTs of a budget, one per seed."""
+    budget = asdict(budget_for("gpt", size))
+    runs = [read_json(path) for path in sorted((DATA / "runs").glob(f"gpt-{size}-*.json"))]
+    kept = [run for run in runs if run["budget"] == budget and "valid_under_mask" not in run]
+    default = asdict(MiniGPT().config)
+    return [run["curve"] for run in kept if run["config"] == default]
+
+
+# --- A lost runtime -------------------------------------------------------------------------------
+
+
+def load_committed(device: torch.device, **functions: Callable) -> tuple[MiniGPT, History]:
+    """Load the course's trained model, full budget, seed 0, to run under the student's functions.
+
+    Args:
+        device: where to put it.
+        functions: ``attention``, ``mask`` and ``embed``.
+    """
+    path = SHIPPED["gpt-full"]
+    run = read_json(DATA / "runs" / f"{read_tensors(path)[1]['run']}.json")
+    history = History(run["budget"]["steps"], run["seconds"], run["curve"])
+    print(f"Loaded the course's model: {history.steps:,} steps, trained beforehand.")
+    return load_model(path, **functions).to(device), history
+
+
+def save_work(
+    model: MiniGPT, history: History, predictions: Predictions, size: Size, path: Path = WORK
+) -> None:
+    """Write the student's functions, predictions and model into one file; Colab downloads it."""
+    code = {}
+    for name, attempt in checks.attempts().items():
+        try:
+            code[name] = inspect.getsource(attempt)
+        except (OSError, TypeError):  # a function whose text is gone
+            continue
+    save_model(
+        path,
+        model,
+        size=size,
+        history=asdict(history),
+        predictions=predictions.guesses,
+        outcomes=predictions.outcomes,
+        code=code,
+        verdicts={name: asdict(verdict) for name, verdict in checks.verdicts().items()},
+    )
+    print(
+        f"Saved to {path}: your model, {len(code)} functions, "
+        f"{len(predictions.guesses)} predictions."
+    )
+    if in_colab():
+        from google.colab import files
+
+        files.download(str(path))
+
+
+def restore_work(
+    predictions: Predictions, device: torch.device, path: Path = WORK, **functions: Callable
+) -> tuple[MiniGPT, History, Size]:
+    """Read back what :func:`save_work` wrote. Code is printed, never run: the student pastes it.
+
+    Raises:
+        FileNotFoundError: there is no such file, and none was uploaded.
+        DamagedFileError: the file is not what was written.
+    """
+    if not path.exists() and in_colab():
+        from google.colab import files
+
+        files.upload()
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there is no {path} in {Path.cwd()}: put the file that the saving cell wrote here, "
+            "under that name"
+        )
+    model = load_model(path, **functions).to(device)
+    about = read_tensors(path)[1]
+    predictions.guesses = about["predictions"] | predictions.guesses
+    predictions.outcomes = about["outcomes"] | predictions.outcomes
+    history = History(**about["history"])
+    print(f"Restored your model after {history.steps:,} steps, and your predictions.")
+    now = checks.verdicts()
+    for name, text in about["code"].items():
+        if now[name].status == "not attempted":
+            print(f"\nYour {name}, to be pasted into its cell:\n\n{text}")
+    return model, history, about["size"]

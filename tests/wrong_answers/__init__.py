@@ -1,0 +1,1 @@
+"""What students would hand in, right and wrong: one module per function they write."""
