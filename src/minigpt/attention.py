@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
                 K = torch.cat([cache["K"], K], dim=-2)  # (B, n_h, S, d_k)
                 V = torch.cat([cache["V"], V], dim=-2)  # (B, n_h, S, d_k)
             cache.update(K=K, V=V)
-        V_bar = _checked(self.attention, Q, K, V, mask)  # (B, n_h, T, d_k)
+        V_bar = _call(self.attention, Q, K, V, mask)  # (B, n_h, T, d_k)
         return self.W_proj(V_bar.transpose(1, 2).flatten(2))  # (B, T, d)
 
     def split(self, x: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ def function_name(function: Callable) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _checked(
+def _call(
     attention: AttentionFunction, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None
 ) -> Tensor:
     """Call a foreign attention function and name it when its output cannot be used."""

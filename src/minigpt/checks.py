@@ -456,6 +456,11 @@ def _numbers(values: Tensor) -> list[str]:
     return ["  ".join(cell.rjust(width) for cell in row) for row in cells]
 
 
+def _inline(values: Tensor) -> str:
+    """Write a small matrix in one line."""
+    return ", ".join(f"[{' '.join(f'{x:g}' for x in row)}]" for row in values.tolist())
+
+
 def _beside(what: str, expected: Tensor, actual: Outcome) -> str:
     """Write expected and actual numbers side by side."""
     left = [f"expected {what}", *_numbers(expected)]
@@ -885,12 +890,12 @@ def _attention_message(answer: Callable, made: Sequence[str], extra: str) -> str
     expected = attention.scaled_dot_product_attention(*inputs)
     which = 0 if about_values else 1
     shown = actual if isinstance(actual, _Wrong) else actual[which]
-    if shown is None or (not isinstance(shown, _Wrong) and _close(shown, expected[which])):
+    if shown is None or (not isinstance(shown, _Wrong) and torch.equal(shown, expected[which])):
         return message
     case = ["A tiny case, d_k = 4" + (", under the causal mask:" if about_mask else ":")]
-    case += ["  Q = " + "; ".join(_numbers(Q)), "  K = " + "; ".join(_numbers(K))]
+    case += ["  Q = " + _inline(Q), "  K = " + _inline(K)]
     if about_values:
-        case += ["  V = " + "; ".join(_numbers(V))]
+        case += ["  V = " + _inline(V)]
     case.append(_beside("V_bar" if about_values else "A", expected[which], shown))
     return message + "\n" + "\n".join(case)
 
@@ -932,8 +937,8 @@ def _attention_fill(answer: Callable) -> list[str]:
 
 _MASK_SAYS = {
     "upside down": (
-        "Your mask is True where reading is forbidden. In this course, as in torch's own attention "
-        "function, True means *may read*: row t is True for i ≤ t."
+        "Your mask is True where reading is forbidden. In this course, as in torch's "
+        "`F.scaled_dot_product_attention`, True means *may read*: row t is True for i ≤ t."
     ),
     "upper triangle": (
         "Your triangle is the upper one: position t reads itself and what comes after it. It "
@@ -1042,7 +1047,7 @@ _EMBED_SAYS = {
         "its second axis is the position, `idx.size(1)` long. All texts share the same positions."
     ),
     "off by one": (
-        "Your positions are one too high. Rows of a table count from 0, so position t of a text, "
+        "Your positions are off by one. Rows of a table count from 0, so position t of a text, "
         "counted from 1, is row t - 1: `torch.arange(T)`."
     ),
     "multiplied": (
@@ -1211,8 +1216,8 @@ def _embed_example(answer: Callable) -> str:
     return "\n".join(
         [
             "A tiny case, the text 0 0 1 (one of two) with T_max = 4:",
-            "  tok_emb = " + "; ".join(_numbers(tok_emb.weight)),
-            "  pos_emb = " + "; ".join(_numbers(pos_emb.weight)),
+            "  tok_emb = " + _inline(tok_emb.weight),
+            "  pos_emb = " + _inline(pos_emb.weight),
             _beside("for 0 0 1", expected[0], shown),
         ]
     )
@@ -1363,17 +1368,17 @@ def _examine_distance(answer: Callable) -> list[str]:
         )
         A = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
         other = torch.tensor([[1.0, 0, 0], [1, 0, 0], [1, 0, 0]])
-        inputs = (torch.stack([A, other])[None],)
-        if found in ("only the first text", "summed over the batch"):
-            inputs = (torch.stack([A, other])[:, None],)
+        heads = torch.stack([A, other])
+        several = found in ("only the first text", "summed over the batch")
+        inputs = (torch.stack([heads, heads.flip(0)]) if several else heads[None],)
         expected, actual = own(*inputs), _outcome(answer, inputs, _checked_distances)
-        where = "heads" if inputs[0].size(1) == 2 else "texts"
         lines = [
             _DISTANCE_SAYS[found],
-            f"A tiny case, T = 3, with these two {where}:",
-            "  " + "; ".join(_numbers(A)),
-            "  " + "; ".join(_numbers(other)),
-            _beside("distance", expected, actual),
+            "A tiny case, T = 3, with two heads"
+            + (", which change places in a second text:" if several else ":"),
+            f"  {_inline(A)}",
+            f"  {_inline(other)}",
+            _beside("distances", expected, actual),
         ]
         raise _Wrong(found, "\n".join(lines))
     _check_on_gpu(answer, cases[0], own(*cases[0]))
@@ -1504,8 +1509,11 @@ def _compare_layers(mine, own, cases, mistakes, says) -> None:
         found = next(
             (name for name, m in mistakes if _explains(m, cases, outcomes)), "wrong values"
         )
-        expected = own(*cases[0])[0, -1, :4]
-        tiny = _beside("(last row, 4 of d)", expected[None], outcomes[0][0, -1, :4][None])
+        place = next(i for i, same in enumerate(_right(own, cases, outcomes)) if not same)
+        expected, actual = own(*cases[place])[0], outcomes[place][0]  # (T, d)
+        t = int((expected - actual).abs().amax(dim=-1).argmax())
+        what = f"row {t} (4 of {expected.size(-1)})"
+        tiny = _beside(what, expected[t : t + 1, :4], actual[t : t + 1, :4])
         raise _Wrong(found, f"{says[found]}\nOn the same random weights and input:\n{tiny}")
     _check_gradients(mine, own, cases)
 
