@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from minigpt.artifacts import write_atomic
-from minigpt.inspection import attention_entropy
+from minigpt.inspection import attention_entropy, mean_attention_distance
 
 # A sequential palette of one hue, told apart by lightness alone, so by every reader.
 WEIGHTS = mpl.colormaps["Blues"]
@@ -60,7 +60,11 @@ class Drawing:
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
         # Two figures on a page must not share an id.
         svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{self.name}-", svg)
-        label = f'<svg role="img" aria-label="{html.escape(self.alt)}" class="drawing"'
+        # Text comes out at about the size of the page's own; narrow pages shrink it.
+        width = f"max-width: {6 * self.figure.get_figwidth():.0f}rem"
+        label = (
+            f'<svg role="img" aria-label="{html.escape(self.alt)}" class="drawing" style="{width}"'
+        )
         return svg.replace("<svg", label, 1).strip()
 
     def save(self, path: Path) -> None:
@@ -195,20 +199,19 @@ def leak(moved: dict[str, Tensor], text: str, place: int) -> Drawing:
     return Drawing("leak", figure, alt)
 
 
-def weight_maps(maps: dict[str, Tensor], text: str, columns: int = 4, about: str = "") -> Drawing:
-    """Draw several matrices of weights side by side, one scale for all; masked cells stay empty.
+def weight_maps(name: str, maps: dict[str, Tensor], text: str) -> Drawing:
+    """Draw matrices of weights, two in a row, on one scale; masked cells stay empty.
 
     Args:
+        name: of the drawing.
         maps: by title, weights (T, T).
         text: what was read, T characters; written along the axes when there is room.
-        columns: panels in a row.
-        about: what the alternative text says of each map beyond its title; a sentence.
     """
-    rows = -(-len(maps) // columns)
+    rows = -(-len(maps) // 2)
     T = len(text)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(2.1 * columns, 2.3 * rows + 0.35), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False).flat
+        figure = Figure(figsize=(5, 2.4 * rows + 0.3), layout="constrained")
+        panels = figure.subplots(rows, 2, squeeze=False).flat
         for axes, (title, A) in zip(panels, maps.items(), strict=False):
             values = A.detach().float().cpu().numpy()
             shown = np.ma.masked_where(values == 0, values)
@@ -227,16 +230,19 @@ def weight_maps(maps: dict[str, Tensor], text: str, columns: int = 4, about: str
         figure.supylabel("position that reads", fontsize=10)
     described = []
     for title, A in maps.items():
-        above = A.triu(1).abs().max().item()
-        triangle = "exactly 0" if above == 0 else f"up to {above:.2f}"
-        described.append(f"{title}: largest weight {A.max():.2f}, above the diagonal {triangle}")
+        if A.triu(1).any():
+            described.append(f"{title}: cells above the diagonal carry up to {A.triu(1).max():.2f}")
+        else:
+            back = mean_attention_distance(A[None]).item()
+            described.append(
+                f"{title}: 0 above the diagonal, {back:.1f} characters back on average"
+            )
     alt = (
         f"{len(maps)} heat maps of attention weights, {T} by {T}, dark where a weight is large. "
-        + (f"{about} " if about else "")
         + "; ".join(described)
         + "."
     )
-    return Drawing("weight-maps", figure, alt)
+    return Drawing(name, figure, alt)
 
 
 def head_distances(distances: Tensor) -> Drawing:

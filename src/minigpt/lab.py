@@ -4,9 +4,9 @@ The runtime and its budget, predictions, the table of results, and the student's
 """
 
 import html
+import importlib.util
 import inspect
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -46,7 +46,10 @@ class Runtime:
 
 def in_colab() -> bool:
     """Say whether this is Google Colab."""
-    return "google.colab" in sys.modules
+    try:
+        return importlib.util.find_spec("google.colab") is not None
+    except ModuleNotFoundError:  # not even a package google
+        return False
 
 
 def start() -> Runtime:
@@ -144,7 +147,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _words(value: Any) -> str:
-    if value is None:
+    if value is None or (isinstance(value, list | tuple) and all(v is None for v in value)):
         return "nothing"
     if isinstance(value, float):
         return f"{value:.3f}"
@@ -179,20 +182,16 @@ class Table:
         return "\n".join([*text, self.note]).rstrip()
 
     def _repr_html_(self) -> str:
-        def row(cells: Sequence[str], tag: str) -> str:
-            first, *rest = (html.escape(cell) for cell in cells)
-            scope = "col" if tag == "th" else "row"
-            more = "".join(
-                f'<{tag}{" scope=col" if tag == "th" else ""} style="text-align: right">{c}</{tag}>'
-                for c in rest
-            )
-            return f'<tr><th scope="{scope}" style="text-align: left">{first}</th>{more}</tr>'
-
-        body = "".join(row(cells, "td") for cells in self.rows)
+        head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in self.head)
+        body = ""
+        for first, *rest in self.rows:
+            cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in rest)
+            body += f'<tr><th scope="row">{html.escape(first)}</th>{cells}</tr>'
         note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
         return (
-            '<div style="overflow-x: auto" tabindex="0" role="region" aria-label="Results">'
-            f"<table><thead>{row(self.head, 'th')}</thead><tbody>{body}</tbody></table></div>{note}"
+            '<div class="results" style="overflow-x: auto; white-space: nowrap" tabindex="0" '
+            'role="region" aria-label="Results">'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
         )
 
 
@@ -205,22 +204,23 @@ def load_lstms(size: Size, device: torch.device) -> dict[str, LSTM]:
 def results(
     model: MiniGPT,
     history: History,
-    budget: Budget,
     size: Size,
     scores: dict[str, Score],
     lstms: dict[str, LSTM],
+    owner: str = "yours",
 ) -> Table:
     """Set the student's model beside n-grams and LSTMs, and beside the seeds on record.
 
     Args:
         model: the student's.
         history: of its training.
-        budget: of its training.
-        size: which budget that is.
+        size: the budget it was trained at.
         scores: on the test split, of "gpt" and of every LSTM.
         lstms: by the name of their row; timed here for a few steps, since they come trained.
+        owner: whose model it is.
     """
     rows, table = read_json(DATA / "baselines.json")["rows"], []
+    budget = budget_for("gpt", size)
 
     def line(name, parameters, steps, seconds, score: Score, record: dict | None) -> list[str]:
         several = record is not None and (record["seeds"] or 0) > 1
@@ -251,15 +251,15 @@ def results(
     parameters = sum(p.numel() for p in model.parameters())
     steps = f"{history.steps:,} × {budget.batch_size}"
     record = rows[ROWS[size][-1]]
-    seconds = f"{history.seconds:,.0f}"
-    table.append(line("Mini-GPT, yours", parameters, steps, seconds, scores["gpt"], record))
+    seconds = f"{history.seconds:,.0f}" if history.seconds else "–"
+    table.append(line(f"Mini-GPT, {owner}", parameters, steps, seconds, scores["gpt"], record))
     notes = [
         "The lower the nats the better. An LSTM's seconds are estimated from steps timed here.",
         f"Seeds on record: {record['seeds']} trainings of each model that differ in chance alone.",
     ]
     if history.steps != record["steps"]:
         notes.append(
-            f"Yours was trained for {history.steps:,} steps, those on record for "
+            f"The mini-GPT was trained for {history.steps:,} steps, those on record for "
             f"{record['steps']:,}: the two do not compare."
         )
     head = ["Model", "Parameters", "Steps × batch", "Seconds", "Nats", "Perplexity", "Bits"]
@@ -298,7 +298,8 @@ def load_committed(device: torch.device, **functions: Callable) -> tuple[MiniGPT
     """
     path = SHIPPED["gpt-full"]
     run = read_json(DATA / "runs" / f"{read_tensors(path)[1]['run']}.json")
-    history = History(run["budget"]["steps"], run["seconds"], run["curve"])
+    # Its seconds were spent on another machine and would not compare with anything here.
+    history = History(run["budget"]["steps"], 0.0, run["curve"])
     print(f"Loaded the course's model: {history.steps:,} steps, trained beforehand.")
     return load_model(path, **functions).to(device), history
 

@@ -1,0 +1,71 @@
+"""The student's notebook as a page of the book.
+
+The notebook is written for Colab: its links are absolute and it knows no MyST. Here its links to
+the site become links between pages, its exercises get anchors, its badges become plain links, and
+the address of the repository is the one the site is built for. It runs at the QUICK budget.
+"""
+
+import json
+import os
+import re
+
+import links
+
+LAB = "labs/lab5_transformer"
+BADGE = re.compile(r"\[!\[([^\]]+)\]\([^)]*\)\]\(([^)]*)\)")
+EXERCISE = re.compile(r"^#+ (?:Exercise (\d)|Challenge)", re.M)
+
+
+def set_up(app, config):
+    """Choose what the notebook does while the book is built, and where the site will be."""
+    os.environ["MINIGPT_BUDGET"] = "quick"
+    os.environ["TQDM_DISABLE"] = "1"
+    here = links.read()
+    # A placeholder must not become the canonical address of every page.
+    config.html_baseurl = "" if here.placeholder else here.site
+    config.html_theme_options["repository_url"] = here.repository
+    config.html_theme_options["repository_branch"] = here.ref
+
+
+def adapt(app, docname, source):
+    """Turn the Markdown of the notebook into that of a page."""
+    if docname != LAB:
+        return
+    notebook = json.loads(source[0])
+    committed, here = links.read({}), links.read()
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            text = text.replace(f'"{committed.repository}"', f'"{here.repository}"')
+            cell["source"] = text.replace(f'_REF", "{committed.ref}"', f'_REF", "{here.ref}"')
+        else:
+            for mine, theirs in (
+                (committed.colab, here.colab),
+                (committed.binder, here.binder),
+                (committed.file(""), here.file("")),
+            ):
+                text = text.replace(mine, theirs)
+            text = BADGE.sub(r"[**\1**](\2)", text)
+            text = EXERCISE.sub(
+                lambda match: (
+                    f"({f'exercise-{match[1]}' if match[1] else 'challenge'})=\n{match[0]}"
+                ),
+                text,
+            )
+            cell["source"] = local_links(text, committed.site)
+    source[0] = json.dumps(notebook)
+
+
+def local_links(text: str, site: str) -> str:
+    """Replace links to the site by links between its pages."""
+    site = re.escape(site)
+    text = re.sub(
+        rf"\[[Ee]quation (\d+)\]\({site}/[^)#]*#equation-eq-\1\)", r"equation {eq}`eq-\1`", text
+    )
+    return re.sub(rf"\]\({site}/([^)#]*)\.html\)", r"](/\1.md)", text)
+
+
+def setup(app):
+    app.connect("config-inited", set_up)
+    app.connect("source-read", adapt)
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}

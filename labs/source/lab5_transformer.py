@@ -1,0 +1,744 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Lab: Build and Train a Mini-GPT
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](colab)
+#
+# You write the four functions that make a Transformer: attention, its mask, positions, and a measure of what the heads do.
+# They go into a small GPT. You train it on Shakespeare, compare it fairly with an LSTM, and look inside.
+#
+# **Time.** 50 minutes in two parts. Part A builds the model (exercises 0 to 3), part B trains it, compares it and looks at
+# its heads (exercises 4 and 5). A challenge at the end is optional.
+#
+# **Accounts and cost.** A Google account if you work in Colab, nothing otherwise. It is free and needs no keys.
+#
+# **Before you start, in Colab:** *Runtime → Change runtime type → T4 GPU*, then *Connect*. If Colab is down, the same notebook
+# runs on [Binder](binder), or in Jupyter on your own machine: clone the repository and give the command `make lab`.
+#
+# **How an exercise looks.** A few sentences say what to write. A *stub* follows: the function's head and a `# TODO`. Where people tend to
+# stall there is a folded hint above it, and always a folded solution beneath it. Then a *checkpoint* tells you whether yours is
+# right. If not, it says which idea went wrong and shows a tiny case. It then lends you the course's own function, so that you can
+# always go on and come back later. You can run a cell as often as you like.
+
+# %% [markdown]
+# ## Set-up
+#
+# Run this cell first, and again whenever you like. In Colab it fetches the course. On your own machine it finds the clone around this
+# notebook. Then it says where you are, how long training will take there, and what to do without a GPU.
+
+# %% tags=["hide-input"] cellView="form"
+# @title Set-up
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = os.environ.get("MINIGPT_REPOSITORY", "{repository}")
+REF = os.environ.get("MINIGPT_REF", "{ref}")
+
+
+def fetch(folder):
+    """Clone the course at its ref; a clone that was cut short is started anew."""
+    if "OWNER/REPOSITORY" in REPOSITORY:
+        raise RuntimeError(
+            "This copy of the notebook does not say yet where its course lives. Open it inside a "
+            "clone of the course, or set the variable MINIGPT_REPOSITORY to the address of one."
+        )
+    part = Path(f"{folder}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    for step in (
+        ["init", "-q", part],
+        ["-C", part, "fetch", "-q", "--depth", "1", REPOSITORY, REF],
+        ["-C", part, "checkout", "-q", "FETCH_HEAD"],
+    ):
+        done = subprocess.run(
+            ["git", *map(str, step)], capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError(
+                f"The course could not be fetched from {REPOSITORY} at {REF}. Is there a network? "
+                f"Run this cell again to try once more.\ngit says: {done.stderr.strip()}"
+            )
+    part.rename(folder)
+
+
+here = Path.cwd()
+course = next(
+    (f for f in [here, *here.parents] if (f / "src" / "minigpt").is_dir()), None
+)
+if course is None:
+    course = here / "transformer-course"
+    if not course.exists():
+        fetch(course)
+if str(course / "src") not in sys.path:
+    sys.path.insert(0, str(course / "src"))
+
+try:
+    import torch
+
+    from minigpt import checks, figures, lab
+except ModuleNotFoundError as missing:
+    raise RuntimeError(
+        f"Python's package {missing.name!r} is missing here. Colab has it. Elsewhere: "
+        "pip install torch numpy matplotlib safetensors tqdm"
+    ) from None
+
+runtime = lab.start()
+predict = lab.Predictions()
+
+# %%
+import inspect
+import math
+
+from minigpt.corpus import load_corpus
+from minigpt.evaluation import evaluate_gpt, evaluate_lstm
+from minigpt.inspection import attention_maps, model_leak_test
+from minigpt.attention import MultiHeadAttention
+from minigpt.model import Block, Config, FeedForward, MiniGPT
+from minigpt.sampling import sample_text
+from minigpt.training import train_lm
+
+corpus = load_corpus()
+print(
+    f"{len(corpus.ids):,} characters of Shakespeare, {len(corpus.vocabulary)} of them distinct"
+)
+
+# %% [markdown]
+# ## Part A · Build the model
+#
+# One letter stands for each dimension, here and everywhere: `B` texts in a batch, `T` positions in a text, `d` the width of the
+# model, `n_h` heads, `d_k = d / n_h` the width of one head.
+
+# %% [markdown]
+# ### Exercise 0 · Read the model
+#
+# *3 minutes. The block is explained in [section 6](section-6), the whole model in [section 7](section-7).*
+#
+# You write nothing yet. Below are the two places where a Transformer does its work: the block, and the multi-head layer inside it. Your
+# functions will be called from here. Find the line in which the attention function is called, and note the shape that `Q`, `K` and
+# `V` have there: that shape is what your function in exercise 1 will be given.
+
+# %%
+print(inspect.getsource(Block.forward))
+print(inspect.getsource(MultiHeadAttention.forward))
+
+# %% [markdown]
+# **Predict, then run.** Replace each `None` by your guess. Nobody marks it: a guess makes you notice what you did not expect.
+#
+# The model has `n_l = 4` blocks of width `d = 128`. It knows 65 characters and reads up to 128 of them at a time. How many parameters
+# does it have, roughly?
+
+# %%
+predict(
+    "Exercise 0: the class whose code calls the attention function", None
+)  # "Block" or ...
+predict("Exercise 0: parameters of the model", None)  # a number
+
+# %% [markdown]
+# **Checkpoint 0.** An untrained model knows nothing, so all 65 characters should be about equally likely to it. Such a model has a loss of
+# $\ln 65$ nats per character. The *loss* is the mean of $-\log$ of the probability that the model gives to the character that really
+# comes next; *nats* are its unit.
+
+# %%
+torch.manual_seed(0)
+untrained = MiniGPT(Config()).to(runtime.device)
+parameters = sum(p.numel() for p in untrained.parameters())
+loss = evaluate_gpt(untrained, corpus, "valid").nats
+
+predict.compare(
+    "Exercise 0: the class whose code calls the attention function",
+    "MultiHeadAttention",
+)
+predict.compare("Exercise 0: parameters of the model", parameters)
+checks.confirm(
+    "the model has 824,897 parameters", parameters == 824_897, f"{parameters:,}"
+)
+checks.confirm(
+    "untrained, its loss is within 0.1 of ln 65",
+    abs(loss - math.log(65)) < 0.1,
+    f"{loss:.4f}, and ln 65 = {math.log(65):.4f}",
+)
+
+# %% [markdown]
+# ### Exercise 1 · Scaled dot-product attention
+#
+# *12 minutes. [Section 2](section-2).*
+#
+# Each position asks with its *query* (a row of `Q`), is found by its *key* (a row of `K`), and hands over its *value* (a row of `V`).
+# The *score* of a query and a key is their dot product, divided by $\sqrt{d_k}$. A softmax turns each row of scores into weights
+# that sum to 1, and the output is the average of the values under those weights:
+#
+# $$A = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right), \qquad \bar{V} = A V.$$
+#
+# Write it for inputs of shape `(..., T, d_k)`, whatever stands in place of the dots: the model calls it with `(B, n_h, T, d_k)`. When
+# a `mask` is given, it is boolean, `(T, T)`, and `True` where a position may read. Scores that are not allowed have to become minus
+# infinity before the softmax.
+
+# %% [markdown]
+# <details>
+# <summary>Hint: which axes?</summary>
+#
+# Count axes from the end. The last two, `-2` and `-1`, are the same two however many stand before them. `K.transpose(-2, -1)` exchanges
+# them, and `@` multiplies the last two of everything that stands before.
+#
+# </details>
+#
+# <details>
+# <summary>Hint: how to mask?</summary>
+#
+# `x.masked_fill(condition, value)` puts `value` where `condition` is `True`. Your mask says where reading *is* allowed, and `~mask` is
+# its opposite. Minus infinity is `-math.inf`.
+#
+# </details>
+
+
+# %%
+def scaled_dot_product_attention(Q, K, V, mask=None):
+    """Q, K, V: (..., T, d_k); mask: (T, T), True = may read. Returns V_bar and A."""
+    # TODO 1: the scores, (..., T, T): every query against every key, divided by the root of d_k
+    # TODO 2: if there is a mask, minus infinity where it is False
+    # TODO 3: the weights A, (..., T, T): a softmax over each row
+    # TODO 4: the averages V_bar, (..., T, d_k); return V_bar, A
+    ### BEGIN SOLUTION
+    width = K.size(-1)
+    similarity = torch.matmul(Q, K.mT) / width**0.5  # (..., T, T)
+    if mask is not None:
+        similarity = torch.where(mask, similarity, -math.inf)
+    A = similarity.softmax(dim=-1)  # (..., T, T)
+    return torch.matmul(A, V), A  # (..., T, d_k), (..., T, T)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# **Checkpoint 1**
+
+# %%
+scaled_dot_product_attention = checks.scaled_dot_product_attention(
+    scaled_dot_product_attention
+)
+
+# %% [markdown]
+# **Why the root?** A dot product of two random vectors is a sum of $d_k$ terms. Take queries and keys whose coordinates are
+# independent, with mean 0 and variance 1. What is the standard deviation of their products at $d_k = 16$, 64 and 256? And after
+# division by $\sqrt{d_k}$? Predict three numbers for each.
+
+# %%
+predict(
+    "Exercise 1: standard deviation of the products, d_k = 16, 64, 256",
+    [None, None, None],
+)
+predict(
+    "Exercise 1: the same after division by the root of d_k", [None, None, None]
+)
+
+# %%
+generator = torch.Generator().manual_seed(0)
+plain, scaled, largest = [], [], []
+for d_k in (16, 64, 256):
+    Q, K = torch.randn(2, 400, d_k, generator=generator)  # (400, d_k) each
+    products = Q @ K.T  # (400, 400)
+    plain.append(products.std().item())
+    scaled.append((products / d_k**0.5).std().item())
+    # Ten positions, by your function. Queries that are √d_k times as long undo the division.
+    Q, K, V = torch.randn(3, 1000, 10, d_k, generator=generator)
+    rows = [
+        scaled_dot_product_attention(Q * factor, K, V)[1]
+        for factor in (d_k**0.5, 1)
+    ]
+    largest.append([A.amax(dim=-1).mean().item() for A in rows])
+
+predict.compare(
+    "Exercise 1: standard deviation of the products, d_k = 16, 64, 256", plain
+)
+predict.compare("Exercise 1: the same after division by the root of d_k", scaled)
+print("\nLargest of ten weights in a row of A, on average:")
+for d_k, (without, with_root) in zip((16, 64, 256), largest):
+    print(
+        f"  d_k = {d_k:3}: {without:.2f} without the division, {with_root:.2f} with it"
+    )
+
+# %% [markdown]
+# Without the division the rows of `A` come close to all or nothing as $d_k$ grows. A softmax in that state passes almost no gradient,
+# and the model would begin its training stuck. Do your numbers fit the formula in [equation 5](eq-5)?
+
+# %% [markdown]
+# ### Exercise 2 · The causal mask
+#
+# *8 minutes. [Section 3](section-3).*
+#
+# A language model predicts the next character at every position at once. If a position could read what comes after it, it would
+# copy the answer in place of predicting it. The causal mask prevents that: position $t$ may read position $i$ when $i \le t$
+# ([equation 6](eq-6)). Write a function that gives it for any length `T`.
+
+# %% [markdown]
+# <details>
+# <summary>Hint: two ways</summary>
+#
+# `torch.arange(T)` holds the numbers of the positions. A column of them compared with a row of them gives a `(T, T)` table of `True` and
+# `False`. Or look at `torch.tril`, which keeps the lower left triangle of a matrix, and mind the dtype.
+#
+# </details>
+
+
+# %%
+def causal_mask(T):
+    """Returns a boolean (T, T): row t, column i is True where position t may read position i."""
+    # TODO: one line, or two
+    ### BEGIN SOLUTION
+    number = torch.arange(T)
+    return (
+        number.unsqueeze(1) >= number
+    )  # (T, 1) against (T,): row t, column i says whether t >= i
+    ### END SOLUTION
+
+
+# %% [markdown]
+# **Checkpoint 2**
+
+# %%
+causal_mask = checks.causal_mask(causal_mask)
+
+# %% [markdown]
+# **The leak test.** Your mask and your attention function now work together, here on random queries, keys and values for six
+# characters. Above the diagonal there must be exact zeros. That alone is not proof, as [section 3](section-3) shows. So we also replace
+# the fifth character by another one, and see whether the outputs before it move.
+
+# %%
+generator = torch.Generator().manual_seed(1)
+Q, K, V = torch.randn(3, 6, 8, generator=generator)  # (T, d_k) each, T = 6
+mask = causal_mask(6)
+open_weights = scaled_dot_product_attention(Q, K, V)[1]
+before, masked_weights = scaled_dot_product_attention(Q, K, V, mask)
+
+changed = [x.clone() for x in (Q, K, V)]
+for x in changed:
+    x[4] = torch.randn(8, generator=generator)  # another character in fifth place
+after, _ = scaled_dot_product_attention(*changed, mask)
+
+above = masked_weights.triu(1).abs().max().item()
+moved = (after - before).abs().amax(dim=-1)  # (T,)
+checks.confirm(
+    "under the mask, nothing above the diagonal",
+    above == 0,
+    f"largest weight {above}",
+)
+checks.confirm(
+    "a later character changed, the past stands still",
+    moved[:4].max().item() == 0 and moved[4:].min().item() > 0,
+    f"positions 1 to 4 moved by {moved[:4].max().item()}, 5 and 6 by up to {moved.max():.2f}",
+)
+
+# %% tags=["hide-input"]
+figures.weight_maps(
+    "mask-maps",
+    {"without a mask": open_weights, "with your mask": masked_weights},
+    "To be,",
+)
+
+# %% [markdown]
+# ### Exercise 3 · Positions
+#
+# *6 minutes. [Section 5](section-5).*
+#
+# Attention adds up what it reads, and a sum does not know its order. Before you mend that, see it happen. `listen!` and `silent!`
+# are made of the same characters and end in the same one. Below, both go through attention layers that know characters and no
+# positions.
+
+# %%
+torch.manual_seed(0)
+tokens = torch.nn.Embedding(len(corpus.vocabulary), 128)
+layers = [
+    MultiHeadAttention(128, 4, attention=scaled_dot_product_attention)
+    for _ in range(2)
+]
+words = [corpus.vocabulary.encode(word)[None] for word in ("listen!", "silent!")]
+outputs = [tokens(word) for word in words]  # (1, 7, d) each
+for depth, layer in enumerate(layers, 1):
+    with torch.no_grad():
+        outputs = [layer(H, causal_mask(7)) for H in outputs]
+    difference = (outputs[0] - outputs[1])[0, -1].abs().max().item()
+    print(
+        f"after {depth} layer{'s' if depth > 1 else ' '}: the outputs at the ! differ by {difference:.1e}"
+    )
+
+# %% [markdown]
+# After one layer the two words are the same to the `!`, up to the last digit of the arithmetic. After two they are not: under the mask
+# the second character has read more than the first, and a second layer can see that. It is a weak and indirect sign of order. A
+# model needs a better one.
+#
+# So give each position a vector of its own, learned like the rest, and add it to the embedding of the character that stands there
+# ([equation 8](eq-8)). Write the input step of the model.
+
+# %% [markdown]
+# <details>
+# <summary>Hint: what goes into pos_emb?</summary>
+#
+# `tok_emb(idx)` looks up a vector for each character, and gives `(B, T, d)`. `pos_emb` wants the numbers of the positions in the same
+# way: 0, 1, ..., T - 1. All texts of the batch share them, and adding `(T, d)` to `(B, T, d)` does just that.
+# The numbers have to lie on the same device as `idx`: `device=idx.device`.
+#
+# </details>
+
+
+# %%
+def embed_with_positions(idx, tok_emb, pos_emb):
+    """idx: (B, T); both embeddings nn.Embedding of width d. Returns (B, T, d)."""
+    # TODO: the embedding of each character plus the embedding of its position
+    ### BEGIN SOLUTION
+    T = idx.shape[1]
+    place = pos_emb(torch.arange(T, device=idx.device))  # (T, d)
+    return place + tok_emb(idx)  # (B, T, d)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# **Checkpoint 3**
+
+# %%
+embed_with_positions = checks.embed_with_positions(embed_with_positions)
+
+# %% [markdown]
+# **The model is complete.** Your three functions go in through its constructor. Everything else is what you read in exercise 0. Now the leak
+# test meets the whole model: 64 characters are read, the 41st is changed, and no logit before it may move at all. (A *logit* is the number that
+# the model gives to a candidate for the next character.)
+
+# %%
+torch.manual_seed(0)
+model = MiniGPT(
+    Config(),
+    attention=scaled_dot_product_attention,
+    mask=causal_mask,
+    embed=embed_with_positions,
+).to(runtime.device)
+
+excerpt = corpus["valid"][None, :64].to(runtime.device)  # (1, T)
+leak = model_leak_test(model, excerpt, position=40)
+checks.confirm(
+    "the untrained model does not read ahead",
+    leak == 0,
+    f"earlier logits moved by {leak}",
+)
+
+# %% [markdown]
+# ## Part B · Train, compare, look
+#
+# ### Exercise 4 · Train the mini-GPT and compare it with the LSTM
+#
+# *14 minutes, some of them waiting. [Section 7](section-7) and [section 8](section-8).*
+#
+# The model trains on random windows of 128 characters. At each position it predicts the next character and is told which one really came. An
+# *LSTM*, a recurrent network that reads one character after the other, was trained beforehand by the same loop and for as many steps. *n-grams* stand beside
+# them: they only count which character followed the last two (trigram) or the last four (5-gram). Who will best predict a text that none of them has seen?
+#
+# **Predict first.** The score is in nats per character, the lower the better. An untrained model is near $\ln 65 = 4.17$, and the trigram gets
+# the number that the cell prints.
+
+# %%
+trigram = lab.ngram_nats("trigram")
+print(f"trigram: {trigram:.2f} nats per character\n")
+predict("Exercise 4: the lowest score", None)  # "5-gram", "LSTM" or "mini-GPT"
+predict("Exercise 4: nats per character of your mini-GPT", None)  # a number
+
+# %% [markdown]
+# **Train.** The bar shows the time left, the loss and the speed. You may interrupt it with the stop button: the model keeps what it
+# has learned so far. While it runs, read [section 8](section-8) on what can run at the same time and what cannot.
+
+# %% tags=["hide-output"]
+size, budget = runtime.size, runtime.budget
+torch.manual_seed(0)
+model = MiniGPT(
+    Config(),
+    attention=scaled_dot_product_attention,
+    mask=causal_mask,
+    embed=embed_with_positions,
+).to(runtime.device)
+history = train_lm(model, corpus, budget)
+print(f"{history.steps:,} steps in {history.seconds:,.0f} seconds")
+
+# %% [markdown]
+# **Keep your work.** A runtime in Colab forgets everything when it ends. Set `SAVE` to `True` and run the cell to write your functions, your
+# predictions and your model into one file; Colab downloads it. With `RESTORE` it is read back.
+#
+# **Lost the runtime, or out of time?** Set `LOAD` to `True` and run the cell in place of training. The course's own trained model then runs under your
+# functions, and you go on from here.
+
+# %%
+SAVE = RESTORE = LOAD = False
+owner = "yours"
+mine = {
+    "attention": scaled_dot_product_attention,
+    "mask": causal_mask,
+    "embed": embed_with_positions,
+}
+
+if SAVE:
+    lab.save_work(model, history, predict, size)
+if RESTORE:
+    model, history, size = lab.restore_work(predict, runtime.device, **mine)
+if LOAD:
+    model, history = lab.load_committed(runtime.device, **mine)
+    size, owner = "full", "the course's"
+print(f"The model at hand has had {history.steps:,} steps of training.")
+
+# %% [markdown]
+# **Checkpoint 4b.** The leak test again, now that the weights mean something.
+
+# %%
+leak = model_leak_test(model, excerpt, position=40)
+checks.confirm(
+    "the trained model does not read ahead",
+    leak == 0,
+    f"earlier logits moved by {leak}",
+)
+
+# %% [markdown]
+# **Score.** Every model predicts the same 60,394 characters of the test text, each of them once. The mini-GPT reads windows of 128 characters and is
+# scored on the second half of each, so that it always has 65 to 128 characters of context. The LSTM carries its state over the whole text. That is how each is
+# used; it is not the same context.
+
+# %% tags=["hide-output"]
+lstms = lab.load_lstms(size, runtime.device)
+scores = {"gpt": evaluate_gpt(model, corpus)}
+scores |= {name: evaluate_lstm(lstm, corpus) for name, lstm in lstms.items()}
+lab.results(model, history, size, scores, lstms, owner)
+
+# %% tags=["hide-input", "hide-output"]
+figures.learning_curve(history.curve, lab.recorded_curves(size))
+
+# %% tags=["hide-output"]
+nats = scores["gpt"].nats
+names = {"gpt": "mini-GPT", **dict.fromkeys(lstms, "LSTM")}
+everyone = {"5-gram": lab.ngram_nats("5-gram")} | {
+    names[key]: 9.0 for key in scores
+}
+for key, score in scores.items():
+    everyone[names[key]] = min(everyone[names[key]], score.nats)
+
+predict.compare("Exercise 4: the lowest score", min(everyone, key=everyone.get))
+predict.compare("Exercise 4: nats per character of your mini-GPT", nats)
+below = trigram - nats
+if size == "full" and history.steps >= runtime.budget.steps:
+    checks.confirm(
+        "trained, at least 0.1 nats below the trigram",
+        below >= 0.1,
+        f"{below:.2f} below",
+    )
+else:
+    side = "below" if below > 0 else "above"
+    print(
+        f"\nThat is {abs(below):.2f} nats {side} the trigram. A short training is asked for nothing."
+    )
+
+# %% [markdown]
+# **Read the table with care.** What is the same for both neural models: the text, the loop, the number of steps, the characters scored. What is not:
+# the mini-GPT has more than twice the parameters and sees at most 128 characters, and the seconds differ. The last column
+# shows how far trainings of the same model lie apart that differ in chance alone. A gap that is not clearly larger than
+# that says little. And one megabyte of text with a few thousand steps says nothing about models of another size.
+#
+# **Let it write.** Each character is drawn from the model's own prediction. The *temperature* sharpens the draw below 1 and flattens it above. One
+# character takes one pass through the model, so 300 characters take 300 passes, one after the other.
+
+# %%
+text = sample_text(
+    model, corpus.vocabulary, "ROMEO:\n", 300, temperature=0.8, cached=False
+)
+print(text)
+
+# %% [markdown]
+# ### Exercise 5 · Looking at the heads
+#
+# *7 minutes. [Section 4](section-4).*
+#
+# The model has 16 heads, four in each of its four layers, and each has its own way of reading. One number says how far back a head looks: the
+# distance $t - i$ from the position that reads to the one that is read, weighted by how much it is read, $\sum_i \alpha_{t,i} (t - i)$, and averaged over
+# all positions $t$ and all texts. Write it for the weights of one layer.
+
+# %% [markdown]
+# <details>
+# <summary>Hint: a table of distances</summary>
+#
+# Make a `(T, T)` table whose row $t$, column $i$ holds $t - i$, as for the mask. Times `A`, it broadcasts over batch and heads. Sum over the
+# last axis, then take the mean over everything but the heads.
+#
+# </details>
+
+
+# %%
+def mean_attention_distance(A):
+    """A: causal weights, (B, n_h, T, T). Returns one number per head, (n_h,)."""
+    # TODO 1: the distances t - i, (T, T)
+    # TODO 2: for each row the sum of weight times distance; then the mean over rows and batch
+    ### BEGIN SOLUTION
+    number = torch.arange(A.size(-1), device=A.device)
+    back = number.unsqueeze(1) - number  # (T, T): t - i
+    return torch.einsum("bhti,ti->bht", A, back.to(A.dtype)).mean(
+        dim=(0, 2)
+    )  # (n_h,)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# **Checkpoint 5**
+
+# %%
+mean_attention_distance = checks.mean_attention_distance(mean_attention_distance)
+
+# %% [markdown]
+# **Predict.** In which layer, 1 to 4, is the head that looks back furthest? Layer 1 reads single characters, layer 4 reads what the others have made of
+# them.
+
+# %%
+predict(
+    "Exercise 5: the layer of the head that looks back furthest", None
+)  # 1, 2, 3 or 4
+
+# %%
+texts = torch.stack(
+    [corpus["test"][i : i + 128] for i in range(0, 128 * 16, 128)]
+)  # (B, T)
+maps = attention_maps(model, texts.to(runtime.device))  # (n_l, B, n_h, T, T)
+distances = torch.stack(
+    [mean_attention_distance(A) for A in maps]
+).cpu()  # (n_l, n_h)
+
+for layer, row in enumerate(distances.tolist(), 1):
+    print(
+        f"layer {layer}:  "
+        + "  ".join(f"head {h} {x:5.1f}" for h, x in enumerate(row, 1))
+    )
+furthest, head = divmod(int(distances.argmax()), distances.size(1))
+print()
+predict.compare(
+    "Exercise 5: the layer of the head that looks back furthest", furthest + 1
+)
+
+# %% tags=["hide-input"]
+figures.head_distances(distances)
+
+# %% [markdown]
+# **The maps themselves**, for the first and the last layer, on 40 characters of the test text. Each row of a map is one position, and shows where it reads. Look for
+# heads that read the character just before, heads that spread their weight, and heads that fix on one kind of character.
+
+# %% tags=["hide-input"]
+passage = corpus["test"][:40]
+small = attention_maps(model, passage[None].to(runtime.device))[
+    :, 0
+]  # (n_l, n_h, T, T)
+print(repr(corpus.vocabulary.decode(passage)))
+figures.weight_maps(
+    "head-maps",
+    {
+        f"layer {layer + 1}, head {head + 1}": small[layer, head]
+        for head in range(small.size(1))
+        for layer in (0, small.size(0) - 1)
+    },
+    corpus.vocabulary.decode(passage),
+)
+
+# %% [markdown]
+# A map says where a head reads, not what the model does with it. In layer 4 each vector that is read is already a mixture of many
+# characters. Take the maps as a place to ask questions, not as an explanation.
+
+# %% [markdown]
+# ## Challenge · Write the multi-head layer and the block yourself
+#
+# *Optional, for whoever is done early. [Section 4](section-4) and [section 6](section-6).*
+#
+# Both constructors are given. Write what happens to a batch of vectors `H`, of shape `(B, T, d)`. The checkpoint gives your layer the weights of the course's own
+# and compares the outputs.
+
+# %% [markdown]
+# <details>
+# <summary>Hint: the split</summary>
+#
+# After `self.W_Q(H)` the last axis holds the heads side by side. `.view(B, T, n_h, d_k)` cuts it, and `.transpose(1, 2)` brings the heads in front of the
+# positions, where your attention function takes them for one more batch dimension. On the way back do the same in reverse, with `.reshape(B, T, d)`.
+#
+# </details>
+
+
+# %%
+class MyMultiHeadAttention(torch.nn.Module):
+    def __init__(self, d, n_h, *, attention=scaled_dot_product_attention):
+        super().__init__()
+        self.n_h, self.attention = n_h, attention
+        self.W_Q = torch.nn.Linear(d, d, bias=False)
+        self.W_K = torch.nn.Linear(d, d, bias=False)
+        self.W_V = torch.nn.Linear(d, d, bias=False)
+        self.W_proj = torch.nn.Linear(d, d)
+
+    def forward(self, H, mask=None):
+        """H: (B, T, d). Returns (B, T, d)."""
+        # TODO: project, cut into heads, attend with self.attention, join the heads, mix them
+        ### BEGIN SOLUTION
+        B, T, d = H.shape
+        parts = []
+        for W in (self.W_Q, self.W_K, self.W_V):
+            parts.append(
+                W(H).reshape(B, T, self.n_h, d // self.n_h).permute(0, 2, 1, 3)
+            )
+        averages, _ = self.attention(*parts, mask)  # (B, n_h, T, d_k)
+        return self.W_proj(
+            averages.permute(0, 2, 1, 3).reshape(B, T, d)
+        )  # (B, T, d)
+        ### END SOLUTION
+
+
+# %%
+MyMultiHeadAttention = checks.MyMultiHeadAttention(MyMultiHeadAttention)
+
+# %% [markdown]
+# Now the block, with the normalization before each sublayer (*pre-norm*, [equation 12](eq-12)). Dropout falls on what a sublayer
+# gives back, before it is added to the stream.
+
+
+# %%
+class MyBlock(torch.nn.Module):
+    def __init__(self, config, *, attention=scaled_dot_product_attention):
+        super().__init__()
+        self.norm_1 = torch.nn.LayerNorm(config.d)
+        self.attn = MyMultiHeadAttention(config.d, config.n_h, attention=attention)
+        self.norm_2 = torch.nn.LayerNorm(config.d)
+        self.ffn = FeedForward(config.d)
+        self.dropout = torch.nn.Dropout(config.dropout)
+
+    def forward(self, H, mask):
+        """H: (B, T, d). Returns (B, T, d)."""
+        # TODO: two sublayers, each of which reads a normalized copy of H and adds to H
+        ### BEGIN SOLUTION
+        read = self.attn(self.norm_1(H), mask)  # (B, T, d)
+        H = H + self.dropout(read)
+        thought = self.ffn(self.norm_2(H))  # (B, T, d)
+        return H + self.dropout(thought)
+        ### END SOLUTION
+
+
+# %%
+MyBlock = checks.MyBlock(MyBlock)
+
+# %% [markdown]
+# ## Where you stand
+
+# %%
+checks.tally()
+
+# %% tags=["hide-output"]
+print("Your predictions, and what came out\n")
+predict.show()
+
+# %% [markdown]
+# **When you are done, in Colab:** *Runtime → Disconnect and delete runtime* gives the machine back. Save your work first if you want to keep it.
+#
+# All solutions in one notebook: [the solved lab](file:labs/solved/lab5_transformer.ipynb).
