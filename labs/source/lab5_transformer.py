@@ -433,7 +433,8 @@ checks.confirm(
 
 # %% [markdown]
 # ## Part B · Train, compare, look
-#
+
+# %% [markdown]
 # ### Exercise 4 · Train the mini-GPT and compare it with the LSTM
 #
 # *14 minutes, some of them waiting. [Section 7](section-7) and [section 8](section-8).*

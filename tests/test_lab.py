@@ -1,0 +1,277 @@
+"""What the lab needs around the lesson: budget, predictions, table, the student's work."""
+
+import sys
+import types
+from dataclasses import replace
+
+import pytest
+import torch
+from support import same_bits, small_corpus
+
+from minigpt import checks, figures, lab
+from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, read_json
+from minigpt.attention import scaled_dot_product_attention
+from minigpt.evaluation import Score
+from minigpt.lstm import LSTM
+from minigpt.model import MiniGPT
+from minigpt.training import History, budget_for, train_lm
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def a_new_notebook(monkeypatch):
+    for memory in ("_verdicts", "_attempts", "_confirmed"):
+        monkeypatch.setattr(checks, memory, {})
+    for name in ("MINIGPT_STRICT", "MINIGPT_BUDGET", "MINIGPT_STEPS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def colab(monkeypatch):
+    """Stand in for Colab's own module, which downloads to the student's machine and uploads."""
+    asked = []
+    files = types.SimpleNamespace(
+        download=lambda path: asked.append(("download", path)),
+        upload=lambda: asked.append(("upload", None)),
+    )
+    package = types.ModuleType("google.colab")
+    package.files = files
+    package.__spec__ = types.SimpleNamespace(parent="google")
+    monkeypatch.setitem(sys.modules, "google", types.ModuleType("google"))
+    monkeypatch.setitem(sys.modules, "google.colab", package)
+    monkeypatch.setitem(sys.modules, "google.colab.files", files)
+    return asked
+
+
+def test_without_a_gpu_the_budget_is_quick_and_the_environment_may_choose(capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("MINIGPT_STEPS", "20")
+    runtime = lab.start()
+    assert (runtime.size, runtime.budget) == (
+        "quick",
+        replace(budget_for("gpt", "quick"), steps=20),
+    )
+    said = capsys.readouterr().out
+    assert "Jupyter without a GPU" in said
+    assert "QUICK, 20 steps with a batch of 16" in said
+    assert "nothing to do" in said
+
+
+def test_in_colab_without_a_gpu_the_way_to_one_is_told(capsys, monkeypatch, colab):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    lab.start()
+    assert "Runtime → Change runtime type → T4 GPU" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("MINIGPT_BUDGET", "huge"), ("MINIGPT_STEPS", "0"), ("MINIGPT_STEPS", "x")]
+)
+def test_a_budget_that_makes_no_sense_is_refused(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=name):
+        lab.start()
+
+
+def test_timing_a_few_steps_leaves_chance_alone():
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    model = LSTM(vocab_size=len(small_corpus().vocabulary), d_emb=4, d_h=4)
+    torch.manual_seed(3)
+    budget = replace(budget_for("lstm", "quick"), batch_size=2, T=8)
+    assert lab.seconds_per_step(model, small_corpus(), budget) > 0
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_a_prediction_stands_beside_its_outcome(capsys):
+    predict = lab.Predictions()
+    predict("parameters", 800_000)
+    predict("spread", [4, 8, 16])
+    predict("best", None)
+    capsys.readouterr()
+    predict.compare("parameters", 824_897)
+    assert capsys.readouterr().out == (
+        "parameters\n  you predicted: 800,000\n  it came out:   824,897   (off by 3.0%)\n"
+    )
+    predict.compare("spread", [4.04, 7.95, 15.96])
+    assert "you predicted: 4, 8, 16\n  it came out:   4.040, 7.950" in capsys.readouterr().out
+    predict.compare("best", "LSTM")
+    assert "you predicted: nothing\n  it came out:   LSTM" in capsys.readouterr().out
+    predict.show()
+    assert capsys.readouterr().out.count("it came out") == 3
+
+
+@pytest.mark.parametrize("guess", ["about a million", [None, None], True, float("nan"), {"a": 1}])
+def test_whatever_is_predicted_nothing_breaks(guess, capsys):
+    predict = lab.Predictions()
+    predict("parameters", guess)
+    predict.compare("parameters", 824_897)
+    assert "it came out:   824,897" in capsys.readouterr().out
+
+
+def untrained_lstms(size):
+    return {name: LSTM() for name in lab.ROWS[size] if name.startswith("lstm")}
+
+
+@pytest.mark.parametrize("size", ["full", "quick"])
+def test_the_table_sets_the_student_s_model_beside_the_rows_of_its_budget(size):
+    rows = read_json(DATA / "baselines.json")["rows"]
+    lstms = untrained_lstms(size)
+    scores = {"gpt": Score(1.7, 10)} | {name: Score(rows[name]["nats"], 10) for name in lstms}
+    done = budget_for("gpt", size).steps
+    table = lab.results(MiniGPT(), History(done, 61.4), size, scores, lstms)
+    names = [row[0] for row in table.rows]
+    expected = ["trigram", "5-gram", "lstm-lab3", f"lstm-{size}"]
+    assert names == [*(rows[key]["name"] for key in expected), "Mini-GPT, yours"]
+    mine = dict(zip(table.head, table.rows[-1], strict=True))
+    seeds = rows[f"gpt-{size}"]
+    assert mine["Parameters"] == "824,897"
+    assert mine["Steps × batch"] == f"{done:,} × {seeds['batch']}"
+    assert (mine["Seconds"], mine["Nats"], mine["Perplexity"]) == ("61", "1.7000", "5.47")
+    assert mine["Bits"] == "2.45"
+    recorded = f"{seeds['lowest']:.4f} to {seeds['highest']:.4f}"
+    assert mine["Seeds on record (nats)"] == recorded
+    assert "do not compare" not in table.note
+
+
+def test_a_model_stopped_early_is_not_set_beside_the_seeds_without_a_word():
+    lstms = untrained_lstms("quick")
+    scores = {name: Score(1.6, 10) for name in ["gpt", *lstms]}
+    table = lab.results(MiniGPT(), History(20, 3.0), "quick", scores, lstms)
+    assert "20 steps, those on record for 1,500: the two do not compare" in table.note
+
+
+def test_a_table_is_shown_to_people_and_to_screen_readers():
+    table = lab.Table(["Model", "Nats"], [["a < b", "1.5"], ["c", "12.5"]], "A note.")
+    assert repr(table).splitlines() == ["Model  Nats", "a < b   1.5", "c      12.5", "A note."]
+    page = table._repr_html_()
+    assert page.count('scope="col"') == 2
+    assert page.count('scope="row"') == 2
+    assert "a &lt; b" in page
+    assert "<p>A note.</p>" in page
+
+
+@pytest.mark.slow
+def test_the_lstms_to_compare_with_are_loaded_trained():
+    lstms = lab.load_lstms("quick", CPU)
+    assert list(lstms) == ["lstm-lab3", "lstm-quick"]
+    assert not any(model.training for model in lstms.values())
+
+
+def test_the_curves_on_record_are_those_of_the_chosen_runs():
+    for size, steps in (("full", 3_000), ("quick", 1_500)):
+        curves = lab.recorded_curves(size)
+        assert len(curves) == 3
+        assert all(curve[-1]["step"] == steps for curve in curves)
+
+
+def test_the_committed_model_runs_under_the_student_s_functions(capsys):
+    calls = []
+
+    def mine(Q, K, V, mask=None):
+        calls.append(Q.shape)
+        return scaled_dot_product_attention(Q, K, V, mask)
+
+    model, history = lab.load_committed(CPU, attention=mine)
+    assert history.steps == 3_000
+    assert history.curve[-1]["step"] == 3_000
+    model(torch.zeros(1, 5, dtype=torch.long))
+    assert len(calls) == 4
+    assert "3,000 steps" in capsys.readouterr().out
+
+
+def my_mask(T):
+    return torch.ones(T, T).tril().bool()
+
+
+def worked(predict) -> tuple[MiniGPT, History]:
+    """Do what a student does up to the saving cell."""
+    checks.causal_mask(my_mask)
+    checks.embed_with_positions(lambda idx, tok_emb, pos_emb: tok_emb(idx))
+    predict("best", "LSTM")
+    predict.compare("parameters", 824_897)
+    torch.manual_seed(0)
+    return MiniGPT().eval(), History(20, 3.5, [{"step": 20, "train": 3.0, "valid": 3.1}])
+
+
+def test_saved_work_comes_back_whole_and_code_is_printed_but_never_run(
+    tmp_path, monkeypatch, capsys
+):
+    predict, path = lab.Predictions(), tmp_path / "work.safetensors"
+    model, history = worked(predict)
+    lab.save_work(model, history, predict, "quick", path)
+    assert "your model, 2 functions, 1 predictions" in capsys.readouterr().out
+
+    for memory in ("_verdicts", "_attempts"):
+        monkeypatch.setattr(checks, memory, {})
+    anew = lab.Predictions()
+    again, then, size = lab.restore_work(anew, CPU, path, mask=my_mask)
+    assert same_bits(again, model)
+    assert again.mask is my_mask
+    assert (then, size) == (history, "quick")
+    assert anew.guesses == {"best": "LSTM"}
+    assert anew.outcomes == {"parameters": 824_897}
+    said = capsys.readouterr().out
+    assert "def my_mask(T):\n    return torch.ones(T, T).tril().bool()" in said
+    assert checks.verdicts()["causal_mask"].status == "not attempted"
+
+
+def test_code_that_is_written_already_is_not_printed_again(tmp_path, capsys):
+    predict, path = lab.Predictions(), tmp_path / "work.safetensors"
+    lab.save_work(*worked(predict), predict, "quick", path)
+    capsys.readouterr()
+    lab.restore_work(predict, CPU, path)
+    assert "def my_mask" not in capsys.readouterr().out
+
+
+def test_in_colab_work_is_downloaded_and_asked_for(tmp_path, monkeypatch, colab):
+    monkeypatch.chdir(tmp_path)
+    predict = lab.Predictions()
+    lab.save_work(*worked(predict), predict, "quick")
+    lab.restore_work(predict, CPU)
+    assert colab == [("download", "lab5-work.safetensors")]
+    lab.WORK.unlink()
+    with pytest.raises(FileNotFoundError, match="lab5-work"):
+        lab.restore_work(predict, CPU)
+    assert colab[1:] == [("upload", None)]
+
+
+def test_work_that_is_damaged_is_refused_and_changes_nothing(tmp_path):
+    predict, path = lab.Predictions(), tmp_path / "work.safetensors"
+    lab.save_work(*worked(predict), predict, "quick", path)
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    anew = lab.Predictions()
+    with pytest.raises(DamagedFileError, match="are not the ones that were written"):
+        lab.restore_work(anew, CPU, path)
+    assert anew == lab.Predictions()
+
+
+def test_the_bar_of_a_training_goes_where_the_text_of_its_cell_goes(capsys):
+    corpus = small_corpus()
+    model = LSTM(vocab_size=len(corpus.vocabulary), d_emb=8, d_h=8)
+    budget = replace(budget_for("lstm", "quick"), steps=5, batch_size=2, T=8, validate_every=100)
+    train_lm(model, corpus, budget)
+    assert "5/5" in capsys.readouterr().out
+
+
+def test_figures_of_the_lab_say_in_words_what_they_show():
+    A = torch.zeros(3, 3)
+    A[:, 0] = 1
+    maps = figures.weight_maps("maps", {"back": A, "ahead": A.T}, "abc")
+    assert "back: 0 above the diagonal, 1.0 characters back on average" in maps.alt
+    assert "ahead: cells above the diagonal carry up to 1.00" in maps.alt
+    distances = figures.head_distances(torch.tensor([[1.25, 30.0], [4.0, 7.5]]))
+    assert "layer 1: 1.2, 30.0; layer 2: 4.0, 7.5" in distances.alt
+    curve = [{"step": 250, "train": 2.0, "valid": 2.1}, {"step": 500, "train": 1.8, "valid": 1.94}]
+    drawn = figures.learning_curve(curve, [curve, curve[:1]])
+    assert "2.10 at step 250, 1.94 at step 500" in drawn.alt
+    assert "they end between 1.94 and 2.10" in drawn.alt
+    for drawing in (maps, distances, drawn):
+        assert drawing.svg().startswith("<svg role=")
+
+
+def test_every_row_that_the_lab_compares_with_is_shipped():
+    assert {name for rows in lab.ROWS.values() for name in rows} - {"gpt-quick"} == set(SHIPPED)

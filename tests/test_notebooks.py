@@ -1,0 +1,272 @@
+"""The lab's two notebooks: made from one source, whole, and run from top to bottom."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "labs"))
+
+import build  # noqa: E402
+
+from minigpt import checks  # noqa: E402
+
+MINUTES = {0: 3, 1: 12, 2: 8, 3: 6, 4: 14, 5: 7}
+
+
+@pytest.fixture(scope="module")
+def student() -> nbformat.NotebookNode:
+    return nbformat.read(build.STUDENT, as_version=4)
+
+
+@pytest.fixture(scope="module")
+def solved() -> nbformat.NotebookNode:
+    return nbformat.read(build.SOLVED, as_version=4)
+
+
+def code(notebook) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def prose(notebook) -> str:
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def printed(cell) -> str:
+    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+
+
+def exercise(notebook, heading: str) -> list:
+    """Give the cells from a heading up to the next one."""
+    starts = [i for i, c in enumerate(notebook.cells) if re.match(r"#+ ", c.source)]
+    (start,) = (i for i in starts if heading in notebook.cells[i].source.split("\n")[0])
+    return notebook.cells[start : min([i for i in starts if i > start], default=None)]
+
+
+def test_the_notebooks_are_what_the_source_gives():
+    for path, text in build.notebooks().items():
+        assert path.read_text() == text, "run python labs/build.py"
+
+
+def test_a_stale_notebook_is_reported_and_left_alone(monkeypatch, tmp_path, capsys):
+    stale = tmp_path / "labs" / "lab5_transformer.ipynb"
+    stale.parent.mkdir()
+    stale.write_text("old")
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(build, "notebooks", lambda: {stale: "new"})
+    monkeypatch.setattr(sys, "argv", ["build.py", "--check"])
+    assert build.main() == 1
+    assert "labs/lab5_transformer.ipynb" in capsys.readouterr().err
+    assert stale.read_text() == "old"
+
+
+@pytest.mark.parametrize("path", [build.STUDENT, build.SOLVED], ids=["student", "solved"])
+def test_a_notebook_is_committed_without_outputs_and_with_constant_ids(path):
+    notebook = json.loads(path.read_text())
+    cells = notebook["cells"]
+    assert [cell["id"] for cell in cells] == [f"cell-{n:02}" for n in range(1, len(cells) + 1)]
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+    assert notebook["metadata"]["accelerator"] == "GPU"
+
+
+def test_the_minutes_of_the_exercises_are_those_announced(student):
+    found = {}
+    for number in MINUTES:
+        text = exercise(student, f"Exercise {number} ·")[0].source
+        found[number] = int(re.search(r"\*(\d+) minutes", text)[1])
+    assert found == MINUTES
+    assert sum(found.values()) == 50
+    assert "50 minutes" in student.cells[0].source
+
+
+@pytest.mark.parametrize("name", list(checks.CORE))
+def test_an_exercise_has_a_hint_a_stub_a_solution_and_a_checkpoint_in_this_order(student, name):
+    cells = student.cells
+    (stub,) = (i for i, c in enumerate(cells) if c.source.startswith(f"def {name}("))
+    assert "<summary>Hint" in cells[stub - 1].source
+    assert "# TODO" in cells[stub].source
+    assert cells[stub].source.endswith("raise NotImplementedError")
+    fold = cells[stub + 1].source
+    assert fold.startswith("<details>\n<summary>Solution</summary>")
+    assert f"def {name}(" in fold
+    assert "TODO" not in fold
+    assert "**Checkpoint" in cells[stub + 2].source
+    assert cells[stub + 3].source.startswith(f"{name} = checks.{name}(")
+
+
+@pytest.mark.parametrize("name", [*checks.CORE, *checks.CHALLENGE])
+def test_the_folded_solution_is_the_one_that_the_solved_notebook_runs(student, solved, name):
+    (written,) = (s for s in code(solved) if re.match(rf"(def|class) {name}\(", s))
+    folds = [c.source for c in student.cells if "<summary>Solution" in c.source]
+    assert sum(f"```python\n{written}\n```" in fold for fold in folds) == 1
+    assert "NotImplementedError" not in written
+
+
+def test_no_mark_of_the_source_is_left_over(student, solved):
+    for notebook in (student, solved):
+        text = "\n".join(cell.source for cell in notebook.cells)
+        assert "### BEGIN" not in text
+        assert "### END" not in text
+        assert "{repository}" not in text
+        assert not re.search(r"\]\((section|eq|colab|binder|file)\b", text)
+
+
+def test_a_notebook_holds_nothing_that_colab_would_show_as_dead_text(student, solved):
+    for notebook in (student, solved):
+        text = prose(notebook)
+        assert not re.search(r"^(:{3,}|`{3,}\{)", text, re.M)  # directives
+        assert not re.search(r"\{\w+\}`", text)  # roles
+        assert str(ROOT) not in text + "\n".join(code(notebook))
+
+
+def test_links_to_the_course_follow_one_place(student):
+    import links
+
+    here = links.read({})
+    text = prose(student)
+    assert f"]({here.colab})" in text
+    assert f"]({here.binder})" in text
+    assert f"]({here.page('book/briefing/03-causal-mask')})" in text
+    for address in re.findall(r"\]\((https?://[^)]*)\)", text):
+        known = (here.repository, here.site, here.colab, here.binder, "https://colab.research")
+        assert address.startswith(known), address
+
+
+def test_a_fork_s_address_reaches_every_link():
+    import links
+
+    fork = links.read(
+        {
+            "MINIGPT_REPOSITORY": "https://github.com/ada/gpt.git/",
+            "MINIGPT_REF": "class/2026",
+            "MINIGPT_SITE": "https://ada.github.io/gpt/",
+        }
+    )
+    assert fork.colab == (
+        "https://colab.research.google.com/github/ada/gpt/blob/class/2026/"
+        "labs/lab5_transformer.ipynb"
+    )
+    assert fork.binder == (
+        "https://mybinder.org/v2/gh/ada/gpt/class%2F2026?labpath=labs%2Flab5_transformer.ipynb"
+    )
+    assert fork.page("book/index") == "https://ada.github.io/gpt/book/index.html"
+    assert not fork.placeholder
+    with pytest.raises(ValueError, match=r"https://github\.com/owner/name"):
+        links.read({"MINIGPT_REPOSITORY": "ada/gpt"})
+
+
+def set_up_cell(student) -> str:
+    return next(source for source in code(student) if "@title Set-up" in source)
+
+
+@pytest.mark.parametrize(
+    ("repository", "said"),
+    [
+        (None, "does not say yet where its course lives"),
+        ("/nowhere/course", "could not be fetched from /nowhere/course at main"),
+    ],
+)
+def test_a_course_that_cannot_be_fetched_is_one_clear_error(
+    student, tmp_path, monkeypatch, repository, said
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MINIGPT_REPOSITORY", raising=False)
+    monkeypatch.delenv("MINIGPT_REF", raising=False)
+    if repository:
+        monkeypatch.setenv("MINIGPT_REPOSITORY", repository)
+    with pytest.raises(RuntimeError, match=said):
+        exec(compile(set_up_cell(student), "set-up", "exec"), {})
+    assert not (tmp_path / "transformer-course").exists()
+
+
+@pytest.mark.slow
+def test_the_solved_notebook_passes_every_checkpoint_at_the_quick_budget(solved, monkeypatch):
+    for name in ("MINIGPT_STEPS", "MINIGPT_REPOSITORY"):
+        monkeypatch.delenv(name, raising=False)
+    environment = os.environ | {"MINIGPT_STRICT": "1", "MINIGPT_BUDGET": "quick"}
+    notebook = solved.copy()
+    client = NotebookClient(
+        notebook,
+        timeout=1800,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(build.SOLVED.parent)}},
+    )
+    client.execute(env=environment)
+    outputs = {cell.source: printed(cell) for cell in notebook.cells if cell.cell_type == "code"}
+    tally = next(text for source, text in outputs.items() if source == "checks.tally()")
+    assert "Core exercises: 4 of 4 passed" in tally
+    assert "Challenge (optional): 2 of 2 passed" in tally
+    assert "✗" not in "".join(outputs.values())
+    trained = next(text for source, text in outputs.items() if "train_lm(" in source)
+    assert "1,500 steps in" in trained
+    assert "1500/1500" in trained  # the bar
+    compared = next(text for source, text in outputs.items() if "the lowest score" in source)
+    below = float(re.search(r"That is ([\d.]+) nats below the trigram", compared)[1])
+    assert below > 0.1
+
+
+@pytest.mark.slow
+def test_the_student_s_notebook_runs_in_colab_untouched(tmp_path):
+    # A Python with the libraries of this one, but without the package: in its list of folders an
+    # editable install is not followed.
+    python = tmp_path / "python"
+    venv.create(python, with_pip=False, symlinks=True)
+    (packages,) = python.glob("lib/python*/site-packages")
+    (packages / "libraries.pth").write_text(sysconfig.get_paths()["purelib"])
+    interpreter = str(python / "bin" / "python")
+    missing = [interpreter, "-c", "import torch, nbclient; import minigpt"]
+    done = subprocess.run(missing, capture_output=True, text=True, cwd=tmp_path)
+    assert "No module named 'minigpt'" in done.stderr
+
+    folder = tmp_path / "colab"
+    done = subprocess.run(
+        [interpreter, str(ROOT / "tests" / "colab.py"), str(ROOT), str(folder)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    notebook = nbformat.read(folder / "executed.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in cells:
+        for output in cell.outputs:
+            assert output.output_type != "error"
+            assert output.get("name") != "stderr", output.text
+    first, again = printed(cells[0]), printed(cells[-1])
+    for said in (first, again):
+        assert "Runtime: Colab without a GPU" in said
+        assert "QUICK, 20 steps" in said
+        assert "Change runtime type → T4 GPU" in said
+        assert re.search(r"Time: .*minutes of training", said)
+    assert (folder / "content" / "transformer-course" / "src" / "minigpt").is_dir()
+    assert not (folder / "content" / "transformer-course.part").exists()
+
+    stubs = [cell for cell in cells if "= checks." in cell.source]
+    assert [printed(cell)[0] for cell in stubs] == ["○"] * 6
+    (tally,) = (printed(cell) for cell in cells if cell.source == "checks.tally()")
+    assert "Core exercises: 0 of 4 passed, 4 of 4 not attempted" in tally
+    assert "Challenge (optional): 0 of 2 passed, 2 of 2 not attempted" in tally
+    assert "✗" not in "".join(map(printed, cells))
+
+    drawn = [
+        output.data["text/html"]
+        for cell in cells
+        for output in cell.outputs
+        if "text/html" in output.get("data", {})
+    ]
+    assert sum("<svg" in html for html in drawn) == 4
+    assert sum("<table" in html for html in drawn) == 1
+    asked = (folder / "library" / "asked-of-colab.txt").read_text()
+    assert asked == "download lab5-work.safetensors\n"
