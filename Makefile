@@ -15,10 +15,10 @@ SOURCES = find src data book/extensions _config.yml requirements.txt package-loc
 	! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -path 'data/runs/unfinished/*' \
 	! -path 'data/runs/weights/*' ! -name '.*' | LC_ALL=C sort
 
-.PHONY: help book serve test quick bench lab clean
+.PHONY: help book serve test quick bench lab notebooks colab-check clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 book: .venv/ready node_modules/ready  ## build the site, every cell executed, every warning an error
 	@made_from=$$({ echo "$${MINIGPT_STEPS:-}"; $(SOURCES); $(SOURCES) | git hash-object --stdin-paths; } | git hash-object --stdin); \
@@ -49,11 +49,25 @@ bench: .venv/ready  ## time what the course says about speed, on an idle machine
 	$(BIN)/python data/bench.py
 
 lab: .venv/ready  ## open the lab's notebook in Jupyter
-	@test -f labs/lab5_transformer.ipynb || { echo "the lab's notebook is not written yet" >&2; exit 1; }
 	$(BIN)/jupyter lab labs/lab5_transformer.ipynb
 
+notebooks: .venv/ready  ## write both notebooks of the lab anew from labs/source
+	$(BIN)/python labs/build.py
+
+# The Python of Colab's newest image on record; another one is named like this:
+# make colab-check COLAB_PYTHON=/path/to/python3.13
+COLAB_VERSION := 3.13
+COLAB_PYTHON ?= python$(COLAB_VERSION)
+colab-check:  ## run the lab under the versions that Colab has (downloads several gigabytes)
+	@$(COLAB_PYTHON) -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(COLAB_VERSION)")' || \
+		{ echo "Colab's Python is $(COLAB_VERSION) and there is none: make colab-check COLAB_PYTHON=/path/to/it" >&2; exit 1; }
+	test -x .colab/bin/python || $(COLAB_PYTHON) -m venv .colab
+	.colab/bin/python -m pip install --disable-pip-version-check -q -r tests/colab-versions.txt safetensors tqdm nbclient
+	rm -rf .colab/run
+	.colab/bin/python tests/run_as_colab.py . .colab/run
+
 clean:  ## remove what the other targets made
-	rm -rf _build .venv node_modules .browser .browser-unpacking .pytest_cache .ruff_cache
+	rm -rf _build .venv .colab node_modules .browser .browser-unpacking .pytest_cache .ruff_cache
 
 .venv/ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -231,7 +231,7 @@ def test_the_student_s_notebook_runs_in_colab_untouched(tmp_path):
 
     folder = tmp_path / "colab"
     done = subprocess.run(
-        [interpreter, str(ROOT / "tests" / "colab.py"), str(ROOT), str(folder)],
+        [interpreter, str(ROOT / "tests" / "run_as_colab.py"), str(ROOT), str(folder)],
         capture_output=True,
         text=True,
         cwd=tmp_path,

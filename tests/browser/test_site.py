@@ -4,9 +4,11 @@ import json
 import re
 
 import pytest
+import yaml
 from conftest import ROOT, pages
 
 MASK = "book/briefing/03-causal-mask"
+LAB = "labs/lab5_transformer"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 EVERY_PAGE = pytest.mark.parametrize("name", pages())
 
@@ -136,3 +138,54 @@ def test_no_page_before_the_lab_gives_the_results_away(open_page):
         text = open_page(name).locator("article").inner_text()
         for row in rows.values():
             assert f"{row['nats']:.3f}" not in text
+
+
+def test_the_lab_has_an_anchor_for_every_exercise(open_page):
+    page = open_page(LAB)
+    headings = {
+        anchor: page.locator(f"section#{anchor}, span#{anchor} + section, span#{anchor}").count()
+        for anchor in [*(f"exercise-{n}" for n in range(6)), "challenge"]
+    }
+    assert all(headings.values()), headings
+    page = open_page(MASK)
+    page.get_by_role("link", name="Exercise 2").click()
+    page.wait_for_url("**/lab5_transformer.html#exercise-2")
+    top = page.locator("h3", has_text="Exercise 2").bounding_box()["y"]
+    assert 0 <= top < 300
+
+
+def test_hints_solutions_and_results_of_the_lab_are_folded_until_asked_for(open_page):
+    page = open_page(LAB)
+    folds = page.locator("article details").all()
+    assert len(folds) >= 16
+    assert all(fold.get_attribute("open") is None for fold in folds)
+    text = page.locator("article").inner_text()
+    assert "torch.where(mask" not in text
+    assert "Perplexity" not in text
+    page.locator("summary", has_text="Hint: two ways").focus()
+    page.keyboard.press("Enter")
+    assert "torch.arange(T)" in page.locator("article").inner_text()
+
+
+def test_the_lab_shows_no_failure_and_every_figure(open_page):
+    page = open_page(LAB)
+    for fold in page.locator("details").all():
+        fold.evaluate("fold => fold.open = true")
+    text = page.locator("article").inner_text()
+    assert "✗" not in text
+    assert "Error:" not in text.replace("NotImplementedError", "")
+    assert text.count("not attempted") >= 6
+    assert "Core exercises: 0 of 4 passed, 4 of 4 not attempted" in text
+    assert page.locator("article svg.drawing").count() == 4
+    assert page.locator("article .results table").count() == 1
+
+
+def test_the_lab_leads_to_its_own_repository_and_to_pages_of_this_site(open_page, site):
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    page = open_page(LAB)
+    links = [link.evaluate("link => link.href") for link in page.locator("article a").all()]
+    repository = config["repository"]["url"].removeprefix("https://github.com/")
+    assert any(f"colab.research.google.com/github/{repository}/" in link for link in links)
+    assert any(f"mybinder.org/v2/gh/{repository}/" in link for link in links)
+    assert f"{site}book/briefing/03-causal-mask.html" in links
+    assert not [link for link in links if link.startswith(config["html"]["baseurl"])]
