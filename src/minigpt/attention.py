@@ -132,7 +132,9 @@ def _call(
     """Call a foreign attention function and name it when its output cannot be used."""
     name = function_name(attention)
     result = attention(Q, K, V, mask)
-    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Tensor)):
+    if not (
+        isinstance(result, tuple | list) and len(result) == 2 and isinstance(result[0], Tensor)
+    ):
         raise ValueError(
             f"the attention function {name!r} has to return the pair (V_bar, A); "
             f"it returned {type(result).__name__}"

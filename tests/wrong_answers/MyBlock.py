@@ -97,7 +97,7 @@ class norm_after_each_addition(Given):
         return self.norm_2(H + self.dropout(self.ffn(H)))
 
 
-@wrong("post-norm")
+@wrong("norm of the output")
 class norm_of_each_output(Given):
     def forward(self, H, mask):
         # After the sublayer but inside the residual branch.
@@ -309,3 +309,70 @@ class nothing_dropped(Given):
     def forward(self, H, mask):
         H = H + self.attn(self.norm_1(H), mask)
         return H + self.ffn(self.norm_2(H))
+
+
+@wrong("dropout on one sublayer")
+class second_output_not_dropped(Given):
+    def forward(self, H, mask):
+        H = H + self.dropout(self.attn(self.norm_1(H), mask))
+        return H + self.ffn(self.norm_2(H))
+
+
+@wrong("dropout misplaced")
+class input_of_the_sublayer_dropped(Given):
+    def forward(self, H, mask):
+        H = H + self.attn(self.dropout(self.norm_1(H)), mask)
+        return H + self.ffn(self.dropout(self.norm_2(H)))
+
+
+@wrong("dropout misplaced")
+class dropped_twice(Given):
+    def forward(self, H, mask):
+        H = H + self.dropout(self.attn(self.norm_1(H), mask))
+        return H + self.dropout(self.dropout(self.ffn(self.norm_2(H))))
+
+
+@wrong("normalizations exchanged")
+class norms_exchanged(Given):
+    def forward(self, H, mask):
+        H = H + self.dropout(self.attn(self.norm_2(H), mask))
+        return H + self.dropout(self.ffn(self.norm_1(H)))
+
+
+@wrong("a sublayer left out")
+class attention_alone(Given):
+    def forward(self, H, mask):
+        return H + self.dropout(self.attn(self.norm_1(H), mask))
+
+
+@wrong("raised an error")
+class attention_unpacked(Given):
+    def forward(self, H, mask):
+        V_bar, _ = self.attn(self.norm_1(H), mask)
+        H = H + self.dropout(V_bar)
+        return H + self.dropout(self.ffn(self.norm_2(H)))
+
+
+class Unwritten(nn.Module):
+    """A multi-head layer whose forward was never written, or wrongly."""
+
+    def __init__(self, d, n_h, *, attention=scaled_dot_product_attention):
+        super().__init__()
+        self.W_Q = nn.Linear(d, d, bias=False)
+        self.W_K = nn.Linear(d, d, bias=False)
+        self.W_V = nn.Linear(d, d, bias=False)
+        self.W_proj = nn.Linear(d, d)
+
+    def forward(self, H, mask=None):
+        raise NotImplementedError
+
+
+@wrong("the layer inside")
+class unwritten_layer_inside(Given):
+    def __init__(self, config, *, attention=scaled_dot_product_attention):
+        super().__init__(config, attention=attention)
+        self.attn = Unwritten(config.d, config.n_h)
+
+    def forward(self, H, mask):
+        H = H + self.dropout(self.attn(self.norm_1(H), mask))
+        return H + self.dropout(self.ffn(self.norm_2(H)))

@@ -408,3 +408,48 @@ class attention_without_gradients(Given):
         with torch.no_grad():
             V_bar, _ = self.attention(Q, K, V, mask)
         return self.W_proj(V_bar.transpose(1, 2).flatten(2))  # W_proj alone learns
+
+
+@wrong("projections exchanged")
+class keys_ask(Given):
+    def forward(self, H, mask=None):
+        B, T, d = H.shape
+        Q, K, V = (
+            W(H).view(B, T, self.n_h, -1).transpose(1, 2) for W in (self.W_K, self.W_Q, self.W_V)
+        )
+        V_bar, _ = self.attention(Q, K, V, mask)
+        return self.W_proj(V_bar.transpose(1, 2).reshape(B, T, d))
+
+
+@wrong("no projection of the values")
+class bare_values(Given):
+    def forward(self, H, mask=None):
+        B, T, d = H.shape
+        Q, K, V = (
+            x.view(B, T, self.n_h, -1).transpose(1, 2) for x in (self.W_Q(H), self.W_K(H), H)
+        )
+        V_bar, _ = self.attention(Q, K, V, mask)
+        return self.W_proj(V_bar.transpose(1, 2).reshape(B, T, d))
+
+
+@wrong("own attention not used")
+class asked_and_not_listened_to(Given):
+    def forward(self, H, mask=None):
+        B, T, d = H.shape
+        Q, K, V = (
+            W(H).view(B, T, self.n_h, -1).transpose(1, 2) for W in (self.W_Q, self.W_K, self.W_V)
+        )
+        self.attention(Q, K, V, mask)
+        V_bar = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+        return self.W_proj(V_bar.transpose(1, 2).reshape(B, T, d))
+
+
+@wrong("only in some cases")
+class another_layer_in_training(Given):
+    def forward(self, H, mask=None):
+        B, T, d = H.shape
+        Q, K, V = (
+            W(H).view(B, T, self.n_h, -1).transpose(1, 2) for W in (self.W_Q, self.W_K, self.W_V)
+        )
+        V_bar, _ = self.attention(Q, K, V, None if self.training else mask)
+        return self.W_proj(V_bar.transpose(1, 2).reshape(B, T, d))

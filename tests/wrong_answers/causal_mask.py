@@ -306,3 +306,42 @@ def made_by_numpy(T):
 @wrong("wrong type")
 def nested_lists(T):
     return [[i <= t for i in range(T)] for t in range(T)]
+
+
+@wrong("reads one ahead")
+def one_above_the_diagonal(T):
+    return torch.ones(T, T).tril(diagonal=1).bool()
+
+
+@wrong("wrong type")
+def brackets_forgotten(T):
+    return torch.ones(T, T).tril().bool
+
+
+@wrong("wrong shape")
+def row_compared_with_itself(T):
+    t = torch.arange(T)
+    return t <= t
+
+
+@wrong("wrong type")
+def sparse(T):
+    return torch.ones(T, T).tril().bool().to_sparse()
+
+
+@wrong("only in some cases")
+def fixed_window(T):
+    t = torch.arange(T)
+    return (t <= t[:, None]) & (t[:, None] - t < 64)
+
+
+@wrong("wrong size")
+def cut_from_a_fixed_one(T):
+    return torch.ones(64, 64).tril().bool()[:T, :T]
+
+
+@wrong("raise left in")
+def raise_left_in(T):
+    mask = torch.ones(T, T).tril().bool()
+    raise NotImplementedError
+    return mask

@@ -340,3 +340,47 @@ def rest_of_the_table_cleared(idx, tok_emb, pos_emb):
 @wrong("tables swapped")
 def tables_swapped(idx, tok_emb, pos_emb):
     return pos_emb(idx) + tok_emb(torch.arange(idx.size(1)))
+
+
+@wrong("position by batch")
+def one_axis_too_many(idx, tok_emb, pos_emb):
+    return tok_emb(idx) + pos_emb(torch.arange(idx.size(1))).unsqueeze(1)
+
+
+@wrong("sines and cosines")
+def fixed_positions(idx, tok_emb, pos_emb):
+    T, d = idx.size(1), tok_emb.embedding_dim
+    angle = torch.arange(T)[:, None] / 10_000 ** (torch.arange(0, d, 2) / d)
+    table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+    return tok_emb(idx) + table
+
+
+@wrong("raised an error")
+def table_indexed(idx, tok_emb, pos_emb):
+    return tok_emb[idx] + pos_emb[torch.arange(idx.size(1))]
+
+
+@wrong("raised an error")
+def always_the_context_length(idx, tok_emb, pos_emb):
+    return tok_emb(idx) + pos_emb(torch.arange(128))
+
+
+@wrong("only in some cases")
+def positions_start_anew(idx, tok_emb, pos_emb):
+    return tok_emb(idx) + pos_emb(torch.arange(idx.size(1)) % 64)
+
+
+@wrong("only in some cases")
+def only_in_training(idx, tok_emb, pos_emb):
+    H = tok_emb(idx)
+    return H + pos_emb(torch.arange(idx.size(1))) if pos_emb.training else H
+
+
+@right  # on the CPU
+def device_left_out(idx, tok_emb, pos_emb):
+    return tok_emb(idx) + pos_emb(torch.arange(idx.size(1)))
+
+
+@right
+def device_by_to(idx, tok_emb, pos_emb):
+    return tok_emb(idx) + pos_emb(torch.arange(idx.size(1)).to(idx.device))

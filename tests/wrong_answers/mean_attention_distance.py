@@ -288,7 +288,7 @@ def axes_kept(A):
     return rows.mean(dim=(0, 2))
 
 
-@wrong("wrong dtype")
+@right  # as good for looking at
 def double_precision(A):
     positions = torch.arange(A.size(-1), device=A.device, dtype=torch.float64)
     return (A * (positions[:, None] - positions)).sum(dim=-1).mean(dim=(0, 2))
@@ -334,3 +334,39 @@ def each_row_by_what_it_may_read(A):
     positions = torch.arange(A.size(-1))
     rows = (A * (positions[:, None] - positions)).sum(dim=-1)
     return (rows / (positions + 1)).mean(dim=(0, 2))
+
+
+@wrong("all distances zero")
+def row_minus_itself(A):
+    positions = torch.arange(A.size(-1))
+    return (A * (positions - positions)).sum(dim=-1).mean(dim=(0, 2))
+
+
+@wrong("all distances zero")
+def upper_triangle_kept(A):
+    positions = torch.arange(A.size(-1))
+    return (A * (positions[:, None] - positions)).triu().sum(dim=-1).mean(dim=(0, 2))
+
+
+@wrong("matrix product")
+def matrix_product(A):
+    positions = torch.arange(A.size(-1))
+    return (A @ (positions[:, None] - positions).float()).sum(dim=-1).mean(dim=(0, 2))
+
+
+@wrong("distance to the start")
+def position_that_is_read(A):
+    return (A * torch.arange(A.size(-1))).sum(dim=-1).mean(dim=(0, 2))
+
+
+@wrong("wrong type")
+def list_of_numbers(A):
+    positions = torch.arange(A.size(-1))
+    return (A * (positions[:, None] - positions)).sum(dim=-1).mean(dim=(0, 2)).tolist()
+
+
+@wrong("only in some cases")
+def at_most_63_back(A):
+    positions = torch.arange(A.size(-1))
+    back = (positions[:, None] - positions).clamp(max=63)
+    return (A * back).sum(dim=-1).mean(dim=(0, 2))

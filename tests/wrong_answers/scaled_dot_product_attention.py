@@ -964,3 +964,103 @@ def softmax_without_the_maximum(Q, K, V, mask=None):
         weights = weights * mask
     A = weights / weights.sum(dim=-1, keepdim=True)
     return A @ V, A
+
+
+@right
+def pair_as_a_list(Q, K, V, mask=None):
+    return list(step_by_step(Q, K, V, mask))
+
+
+@right
+def weights_in_double_precision(Q, K, V, mask=None):
+    V_bar, A = step_by_step(Q, K, V, mask)
+    return V_bar, A.double()
+
+
+@wrong("only without leading dimensions")
+def mask_in_square_brackets(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores[~mask] = -math.inf
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("queries and keys swapped")
+def keys_ask(Q, K, V, mask=None):
+    scores = K @ Q.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("mask ignored")
+def masked_and_thrown_away(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("random")
+def dropout_on_the_weights(Q, K, V, mask=None):
+    A = F.dropout(step_by_step(Q, K, V, mask)[1], 0.1)
+    return A @ V, A
+
+
+@wrong("random")
+def seed_set(Q, K, V, mask=None):
+    torch.manual_seed(0)
+    return step_by_step(Q, K, V, mask)
+
+
+@wrong("raise left in")
+def raise_left_in(Q, K, V, mask=None):
+    raise NotImplementedError
+    return step_by_step(Q, K, V, mask)
+
+
+@wrong("raised an error")
+def is_there_a_mask(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask:
+        scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("raised an error")
+def overwritten_before_the_gradient(Q, K, V, mask=None):
+    # Right numbers, and an error on the way back.
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    V_bar = A @ V
+    A *= 1
+    return V_bar, A
+
+
+@wrong("raised an error")
+def exits(Q, K, V, mask=None):
+    raise SystemExit
+
+
+@wrong("only in some cases")
+def no_mask_for_long_texts(Q, K, V, mask=None):
+    return step_by_step(Q, K, V, mask if Q.size(-2) < 100 else None)
+
+
+@wrong("only in some cases")
+def one_text_squeezed(Q, K, V, mask=None):
+    V_bar, A = step_by_step(Q, K, V, mask)
+    return V_bar.squeeze(0), A
+
+
+@wrong("only in some cases")
+def kernel_s_own_mask(Q, K, V, mask=None):
+    T = Q.size(-2)
+    own = None if mask is None else torch.ones(T, T, dtype=torch.bool).tril()
+    return step_by_step(Q, K, V, own)
