@@ -7,7 +7,7 @@ In the source a cell with `### BEGIN SOLUTION` and `### END SOLUTION` is an exer
 gets what stands around the two marks, with a NotImplementedError between them, and the solution
 folded beneath. The solved notebook gets the solution, and neither the marks nor the TODO lines.
 
-Links in the source are short: (section-3), (eq-6), (colab), (binder), (file:labs/x.ipynb). A link
+Links in the source are short: (section-3), (eq-6), (index), (colab), (binder), (file:x). A link
 to a section or an equation that no page holds yet becomes plain text.
 """
 
@@ -59,6 +59,8 @@ def with_links(text: str, here: links.Links, places: dict) -> str:
         words, target = match[1], match[2]
         if target.startswith("file:"):
             return f"[{words}]({here.file(target.removeprefix('file:'))})"
+        if target == "index":
+            return f"[{words}]({here.page('book/index')})"
         if target in ("colab", "binder"):
             return f"[{words}]({getattr(here, target)})"
         if target not in places:
@@ -66,7 +68,7 @@ def with_links(text: str, here: links.Links, places: dict) -> str:
         page, anchor = places[target]
         return f"[{words}]({here.page(page)}{anchor})"
 
-    short = r"\(((?:section|eq)-\d+|colab|binder|file:[^)]*)\)"
+    short = r"\(((?:section|eq)-\d+|index|colab|binder|file:[^)]*)\)"
     text = re.sub(rf"\[(!\[[^\]]*\]\([^)]*\))\]{short}", link, text)  # a badge
     return re.sub(rf"\[([^\]]*)\]{short}", link, text)
 

@@ -1,5 +1,6 @@
 """What the lab needs around the lesson: budget, predictions, table, the student's work."""
 
+import functools
 import sys
 import types
 from dataclasses import replace
@@ -54,7 +55,7 @@ def test_without_a_gpu_the_budget_is_quick_and_the_environment_may_choose(capsys
     )
     said = capsys.readouterr().out
     assert "Jupyter without a GPU" in said
-    assert "QUICK, 20 steps with a batch of 16" in said
+    assert "QUICK, a short one, 20 steps with a batch of 16" in said
     assert "nothing to do" in said
 
 
@@ -94,15 +95,18 @@ def test_a_prediction_stands_beside_its_outcome(capsys):
     assert capsys.readouterr().out == (
         "parameters\n  you predicted: 800,000\n  it came out:   824,897   (off by 3.0%)\n"
     )
-    predict.compare("spread", [4.04, 7.95, 15.96])
-    assert "you predicted: 4, 8, 16\n  it came out:   4.040, 7.950" in capsys.readouterr().out
+    predict.compare("spread", [4.0372, 7.95, 15.96])
+    assert "you predicted: 4, 8, 16\n  it came out:   4.037, 7.95, 15.96" in capsys.readouterr().out
     predict.compare("best", "LSTM")
     assert "you predicted: nothing\n  it came out:   LSTM" in capsys.readouterr().out
     predict.show()
     assert capsys.readouterr().out.count("it came out") == 3
 
 
-@pytest.mark.parametrize("guess", ["about a million", [None, None], True, float("nan"), {"a": 1}])
+ODD = ["about a million", [None, None], True, float("nan"), {"a": 1}, 10**400, torch.ones(2)]
+
+
+@pytest.mark.parametrize("guess", ODD, ids=range(len(ODD)))
 def test_whatever_is_predicted_nothing_breaks(guess, capsys):
     predict = lab.Predictions()
     predict("parameters", guess)
@@ -120,7 +124,7 @@ def test_the_table_sets_the_student_s_model_beside_the_rows_of_its_budget(size):
     lstms = untrained_lstms(size)
     scores = {"gpt": Score(1.7, 10)} | {name: Score(rows[name]["nats"], 10) for name in lstms}
     done = budget_for("gpt", size).steps
-    table = lab.results(MiniGPT(), History(done, 61.4), size, scores, lstms)
+    table = lab.results(lab.Trained(MiniGPT(), History(done, 61.4), size), scores, lstms)
     names = [row[0] for row in table.rows]
     expected = ["trigram", "5-gram", "lstm-lab3", f"lstm-{size}"]
     assert names == [*(rows[key]["name"] for key in expected), "Mini-GPT, yours"]
@@ -138,7 +142,7 @@ def test_the_table_sets_the_student_s_model_beside_the_rows_of_its_budget(size):
 def test_a_model_stopped_early_is_not_set_beside_the_seeds_without_a_word():
     lstms = untrained_lstms("quick")
     scores = {name: Score(1.6, 10) for name in ["gpt", *lstms]}
-    table = lab.results(MiniGPT(), History(20, 3.0), "quick", scores, lstms)
+    table = lab.results(lab.Trained(MiniGPT(), History(20, 3.0), "quick"), scores, lstms)
     assert "20 steps, those on record for 1,500: the two do not compare" in table.note
 
 
@@ -173,10 +177,11 @@ def test_the_committed_model_runs_under_the_student_s_functions(capsys):
         calls.append(Q.shape)
         return scaled_dot_product_attention(Q, K, V, mask)
 
-    model, history = lab.load_committed(CPU, attention=mine)
-    assert history.steps == 3_000
-    assert history.curve[-1]["step"] == 3_000
-    model(torch.zeros(1, 5, dtype=torch.long))
+    trained = lab.load_committed(CPU, attention=mine)
+    assert trained.history.steps == 3_000
+    assert trained.history.curve[-1]["step"] == 3_000
+    assert (trained.size, trained.owner) == ("full", "the course's")
+    trained.model(torch.zeros(1, 5, dtype=torch.long))
     assert len(calls) == 4
     assert "3,000 steps" in capsys.readouterr().out
 
@@ -185,32 +190,36 @@ def my_mask(T):
     return torch.ones(T, T).tril().bool()
 
 
-def worked(predict) -> tuple[MiniGPT, History]:
+def worked(predict) -> lab.Trained:
     """Do what a student does up to the saving cell."""
     checks.causal_mask(my_mask)
     checks.embed_with_positions(lambda idx, tok_emb, pos_emb: tok_emb(idx))
     predict("best", "LSTM")
+    predict("odd", torch.tensor([1.0, 2.0]))
+    predict("odder", object)
     predict.compare("parameters", 824_897)
     torch.manual_seed(0)
-    return MiniGPT().eval(), History(20, 3.5, [{"step": 20, "train": 3.0, "valid": 3.1}])
+    history = History(20, 3.5, [{"step": 20, "train": 3.0, "valid": 3.1}])
+    return lab.Trained(MiniGPT().eval(), history, "quick", "yours")
 
 
 def test_saved_work_comes_back_whole_and_code_is_printed_but_never_run(
     tmp_path, monkeypatch, capsys
 ):
     predict, path = lab.Predictions(), tmp_path / "work.safetensors"
-    model, history = worked(predict)
-    lab.save_work(model, history, predict, "quick", path)
-    assert "your model, 2 functions, 1 predictions" in capsys.readouterr().out
+    trained = worked(predict)
+    lab.save_work(trained, predict, path)
+    assert "the code of causal_mask, embed_with_positions" in capsys.readouterr().out
 
     for memory in ("_verdicts", "_attempts"):
         monkeypatch.setattr(checks, memory, {})
     anew = lab.Predictions()
-    again, then, size = lab.restore_work(anew, CPU, path, mask=my_mask)
-    assert same_bits(again, model)
-    assert again.mask is my_mask
-    assert (then, size) == (history, "quick")
-    assert anew.guesses == {"best": "LSTM"}
+    again = lab.restore_work(CPU, anew, path, mask=my_mask)
+    assert same_bits(again.model, trained.model)
+    assert again.model.mask is my_mask
+    assert (again.history, again.size, again.owner) == (trained.history, "quick", "yours")
+    assert anew.guesses["best"] == "LSTM"
+    assert anew.guesses["odd"] == [1.0, 2.0]
     assert anew.outcomes == {"parameters": 824_897}
     said = capsys.readouterr().out
     assert "def my_mask(T):\n    return torch.ones(T, T).tril().bool()" in said
@@ -219,33 +228,42 @@ def test_saved_work_comes_back_whole_and_code_is_printed_but_never_run(
 
 def test_code_that_is_written_already_is_not_printed_again(tmp_path, capsys):
     predict, path = lab.Predictions(), tmp_path / "work.safetensors"
-    lab.save_work(*worked(predict), predict, "quick", path)
+    lab.save_work(worked(predict), predict, path)
     capsys.readouterr()
-    lab.restore_work(predict, CPU, path)
+    lab.restore_work(CPU, predict, path)
     assert "def my_mask" not in capsys.readouterr().out
+
+
+def test_code_whose_text_is_not_known_is_named(tmp_path, capsys):
+    checks.causal_mask(functools.partial(my_mask))
+    trained = lab.Trained(MiniGPT(), History(20, 3.5, []), "quick")
+    lab.save_work(trained, lab.Predictions(), tmp_path / "work.safetensors")
+    assert "The code of causal_mask could not be found" in capsys.readouterr().out
 
 
 def test_in_colab_work_is_downloaded_and_asked_for(tmp_path, monkeypatch, colab):
     monkeypatch.chdir(tmp_path)
     predict = lab.Predictions()
-    lab.save_work(*worked(predict), predict, "quick")
-    lab.restore_work(predict, CPU)
+    lab.save_work(worked(predict), predict)
+    lab.restore_work(CPU, predict)
     assert colab == [("download", "lab5-work.safetensors")]
     lab.WORK.unlink()
     with pytest.raises(FileNotFoundError, match="lab5-work"):
-        lab.restore_work(predict, CPU)
+        lab.restore_work(CPU, predict)
     assert colab[1:] == [("upload", None)]
 
 
-def test_work_that_is_damaged_is_refused_and_changes_nothing(tmp_path):
+def test_work_that_is_damaged_or_foreign_is_refused_and_changes_nothing(tmp_path):
     predict, path = lab.Predictions(), tmp_path / "work.safetensors"
-    lab.save_work(*worked(predict), predict, "quick", path)
+    lab.save_work(worked(predict), predict, path)
     content = bytearray(path.read_bytes())
     content[-5] ^= 1
     path.write_bytes(content)
     anew = lab.Predictions()
     with pytest.raises(DamagedFileError, match="are not the ones that were written"):
-        lab.restore_work(anew, CPU, path)
+        lab.restore_work(CPU, anew, path)
+    with pytest.raises(DamagedFileError, match="not written by the lab's saving cell"):
+        lab.restore_work(CPU, anew, SHIPPED["lstm-quick"])
     assert anew == lab.Predictions()
 
 

@@ -6,6 +6,7 @@ The runtime and its budget, predictions, the table of results, and the student's
 import html
 import importlib.util
 import inspect
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +18,15 @@ import torch
 from torch import nn
 
 from minigpt import checks
-from minigpt.artifacts import DATA, SHIPPED, load_model, read_json, read_tensors, save_model
+from minigpt.artifacts import (
+    DATA,
+    SHIPPED,
+    DamagedFileError,
+    load_model,
+    read_json,
+    read_tensors,
+    save_model,
+)
 from minigpt.corpus import Corpus, load_corpus, random_batch
 from minigpt.evaluation import Score
 from minigpt.lstm import LSTM
@@ -74,11 +83,9 @@ def start() -> Runtime:
     if device.type == "cuda":
         print(f"Runtime: {place} with a GPU, {torch.cuda.get_device_name()}")
     else:
-        print(f"Runtime: {place} without a GPU, {torch.get_num_threads()} threads of a CPU")
-    print(
-        f"Budget:  {'full' if size == 'full' else 'QUICK'}, {budget.steps:,} steps with a batch of "
-        f"{budget.batch_size}"
-    )
+        print(f"Runtime: {place} without a GPU")
+    short = "the full one" if size == "full" else "QUICK, a short one"
+    print(f"Budget:  {short}, {budget.steps:,} steps with a batch of {budget.batch_size}")
     each = seconds_per_step(MiniGPT().to(device), load_corpus(), budget)
     minutes = each * budget.steps / 60
     about = f"about {minutes:.0f} minutes" if minutes >= 1.5 else "less than two minutes"
@@ -120,6 +127,8 @@ class Predictions:
 
     def __call__(self, what: str, guess: Any) -> None:
         """Keep a prediction; None stands for none."""
+        if isinstance(guess, torch.Tensor):
+            guess = guess.tolist()
         self.guesses[what] = guess
         print(f"{what}\n  you predict: {_words(guess)}")
 
@@ -136,26 +145,43 @@ class Predictions:
     def _line(self, what: str) -> str:
         guess, outcome = self.guesses.get(what), self.outcomes[what]
         text = f"{what}\n  you predicted: {_words(guess)}\n  it came out:   {_words(outcome)}"
-        if _is_number(guess) and _is_number(outcome) and outcome:
-            off = abs(guess - outcome) / abs(outcome)
-            text += "   (exactly)" if off == 0 else f"   (off by {off:.1%})"
+        if guess == outcome:
+            text += "   (exactly)"
+        elif _is_number(guess) and _is_number(outcome) and outcome:
+            text += f"   (off by {abs(guess - outcome) / abs(outcome):.1%})"
         return text
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e15  # not infinite, not nan, and not beyond all sense
+
+
+predict = Predictions()  # one for the notebook, so that running the set-up again keeps it
 
 
 def _words(value: Any) -> str:
     if value is None or (isinstance(value, list | tuple) and all(v is None for v in value)):
         return "nothing"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+    if _is_number(value):
+        return f"{value:,}" if value == int(value) and abs(value) > 999 else f"{value:.4g}"
     if isinstance(value, list | tuple):
         return ", ".join(map(_words, value))
     return str(value)
+
+
+# --- The student's model --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model, and what has to be known to judge it."""
+
+    model: MiniGPT
+    history: History
+    size: Size  # the budget it was trained at
+    owner: str = "yours"
 
 
 # --- Results --------------------------------------------------------------------------------------
@@ -201,24 +227,15 @@ def load_lstms(size: Size, device: torch.device) -> dict[str, LSTM]:
     return {name: load_model(SHIPPED[name]).to(device) for name in names}
 
 
-def results(
-    model: MiniGPT,
-    history: History,
-    size: Size,
-    scores: dict[str, Score],
-    lstms: dict[str, LSTM],
-    owner: str = "yours",
-) -> Table:
-    """Set the student's model beside n-grams and LSTMs, and beside the seeds on record.
+def results(trained: Trained, scores: dict[str, Score], lstms: dict[str, LSTM]) -> Table:
+    """Set a mini-GPT beside n-grams and LSTMs, and beside the seeds on record.
 
     Args:
-        model: the student's.
-        history: of its training.
-        size: the budget it was trained at.
+        trained: the mini-GPT.
         scores: on the test split, of "gpt" and of every LSTM.
         lstms: by the name of their row; timed here for a few steps, since they come trained.
-        owner: whose model it is.
     """
+    history, size = trained.history, trained.size
     rows, table = read_json(DATA / "baselines.json")["rows"], []
     budget = budget_for("gpt", size)
 
@@ -248,13 +265,17 @@ def results(
         table.append(
             line(row["name"], row["parameters"], steps, f"≈ {seconds:,.0f}", scores[name], row)
         )
-    parameters = sum(p.numel() for p in model.parameters())
+    parameters = sum(p.numel() for p in trained.model.parameters())
     steps = f"{history.steps:,} × {budget.batch_size}"
     record = rows[ROWS[size][-1]]
     seconds = f"{history.seconds:,.0f}" if history.seconds else "–"
-    table.append(line(f"Mini-GPT, {owner}", parameters, steps, seconds, scores["gpt"], record))
+    table.append(
+        line(f"Mini-GPT, {trained.owner}", parameters, steps, seconds, scores["gpt"], record)
+    )
     notes = [
-        "The lower the nats the better. An LSTM's seconds are estimated from steps timed here.",
+        "The lower the nats the better. Perplexity is exp(nats): among how many equally likely "
+        "characters the model would be as unsure. Bits are nats / ln 2.",
+        "An LSTM's seconds are estimated from steps timed here.",
         f"Seeds on record: {record['seeds']} trainings of each model that differ in chance alone.",
     ]
     if history.steps != record["steps"]:
@@ -289,7 +310,7 @@ def recorded_curves(size: Size) -> list[list[dict]]:
 # --- A lost runtime -------------------------------------------------------------------------------
 
 
-def load_committed(device: torch.device, **functions: Callable) -> tuple[MiniGPT, History]:
+def load_committed(device: torch.device, **functions: Callable) -> Trained:
     """Load the course's trained model, full budget, seed 0, to run under the student's functions.
 
     Args:
@@ -301,43 +322,59 @@ def load_committed(device: torch.device, **functions: Callable) -> tuple[MiniGPT
     # Its seconds were spent on another machine and would not compare with anything here.
     history = History(run["budget"]["steps"], 0.0, run["curve"])
     print(f"Loaded the course's model: {history.steps:,} steps, trained beforehand.")
-    return load_model(path, **functions).to(device), history
+    return Trained(load_model(path, **functions).to(device), history, "full", "the course's")
 
 
-def save_work(
-    model: MiniGPT, history: History, predictions: Predictions, size: Size, path: Path = WORK
-) -> None:
+def save_work(trained: Trained, predictions: Predictions = predict, path: Path = WORK) -> None:
     """Write the student's functions, predictions and model into one file; Colab downloads it."""
-    code = {}
+    code, lost = {}, []
     for name, attempt in checks.attempts().items():
         try:
             code[name] = inspect.getsource(attempt)
-        except (OSError, TypeError):  # a function whose text is gone
-            continue
+        except (OSError, TypeError):  # an object whose text is not known
+            lost.append(name)
     save_model(
         path,
-        model,
-        size=size,
-        history=asdict(history),
-        predictions=predictions.guesses,
-        outcomes=predictions.outcomes,
+        trained.model,
+        size=trained.size,
+        owner=trained.owner,
+        history=asdict(trained.history),
+        predictions=_plain(predictions.guesses),
+        outcomes=_plain(predictions.outcomes),
         code=code,
         verdicts={name: asdict(verdict) for name, verdict in checks.verdicts().items()},
     )
-    print(
-        f"Saved to {path}: your model, {len(code)} functions, "
-        f"{len(predictions.guesses)} predictions."
-    )
+    print(f"Saved to {path}: the model, your predictions, and the code of {_listed(code)}.")
+    if lost:
+        print(f"The code of {_listed(lost)} could not be found: keep a copy of the cell.")
     if in_colab():
         from google.colab import files
 
         files.download(str(path))
 
 
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Keep what JSON knows, and the text of anything else."""
+    return json.loads(json.dumps(values, default=str))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "no function"
+
+
 def restore_work(
-    predictions: Predictions, device: torch.device, path: Path = WORK, **functions: Callable
-) -> tuple[MiniGPT, History, Size]:
+    device: torch.device,
+    predictions: Predictions = predict,
+    path: Path = WORK,
+    **functions: Callable,
+) -> Trained:
     """Read back what :func:`save_work` wrote. Code is printed, never run: the student pastes it.
+
+    Args:
+        device: where to put the model.
+        predictions: gets the saved ones, where it has none of its own.
+        path: the file.
+        functions: ``attention``, ``mask`` and ``embed``.
 
     Raises:
         FileNotFoundError: there is no such file, and none was uploaded.
@@ -352,14 +389,16 @@ def restore_work(
             f"there is no {path} in {Path.cwd()}: put the file that the saving cell wrote here, "
             "under that name"
         )
-    model = load_model(path, **functions).to(device)
     about = read_tensors(path)[1]
+    if not {"history", "size", "owner", "code", "predictions", "outcomes"} <= about.keys():
+        raise DamagedFileError(f"{path} was not written by the lab's saving cell")
+    model = load_model(path, **functions).to(device)
+    history = History(**about["history"])
     predictions.guesses = about["predictions"] | predictions.guesses
     predictions.outcomes = about["outcomes"] | predictions.outcomes
-    history = History(**about["history"])
-    print(f"Restored your model after {history.steps:,} steps, and your predictions.")
+    print(f"Restored the model after {history.steps:,} steps, and your predictions.")
     now = checks.verdicts()
     for name, text in about["code"].items():
         if now[name].status == "not attempted":
             print(f"\nYour {name}, to be pasted into its cell:\n\n{text}")
-    return model, history, about["size"]
+    return Trained(model, history, about["size"], about["owner"])
