@@ -227,7 +227,7 @@ checks.confirm(
 
 # %%
 def scaled_dot_product_attention(Q, K, V, mask=None):
-    """Q, K, V: (..., T, d_k); mask: (T, T), True = may read. Returns V_bar and A."""
+    """Inputs (..., T, d_k); the mask says True where reading is allowed. Returns V_bar, A."""
     # TODO 1: the scores, (..., T, T): every query against every key, divided by the root of d_k
     # TODO 2: if there is a mask, minus infinity where it is False
     # TODO 3: the weights A, (..., T, T): a softmax over each row
