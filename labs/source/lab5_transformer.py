@@ -115,9 +115,7 @@ from minigpt.training import train_lm
 
 predict = lab.predict
 corpus = load_corpus()
-excerpt = corpus["valid"][None, :128].to(
-    runtime.device
-)  # (1, T), for the leak tests
+excerpt = corpus["valid"][None, :128].to(runtime.device)  # (1, T)
 print(
     f"{len(corpus.ids):,} characters of Shakespeare, {len(corpus.vocabulary)} of them distinct"
 )
@@ -155,9 +153,7 @@ print(inspect.getsource(MultiHeadAttention.forward))
 # attention, and two more of `d × 4d` for its small network. How many parameters does the model have, roughly?
 
 # %%
-predict(
-    "Exercise 0: the class that calls the attention function", None
-)  # in quotes
+predict("Exercise 0: class that calls attention", None)  # in quotes
 predict("Exercise 0: parameters of the model", None)  # a number
 
 
@@ -174,9 +170,7 @@ loss = evaluate_gpt(first, corpus, "valid").nats
 
 layers = (Block, MultiHeadAttention)
 (caller,) = (c for c in layers if "self.attention" in inspect.getsource(c.forward))
-predict.compare(
-    "Exercise 0: the class that calls the attention function", caller.__name__
-)
+predict.compare("Exercise 0: class that calls attention", caller.__name__)
 predict.compare("Exercise 0: parameters of the model", parameters)
 for part, module in first.named_children():
     count = sum(p.numel() for p in module.parameters())
@@ -252,17 +246,12 @@ scaled_dot_product_attention = checks.scaled_dot_product_attention(
 
 # %% [markdown]
 # **Why the root?** A dot product of two random vectors is a sum of $d_k$ terms. Take queries and keys whose coordinates are
-# independent, with mean 0 and variance 1. What is the standard deviation of their products at $d_k = 16$, 64 and 256? And after
+# independent, with mean 0 and variance 1. What is the spread of their products (the standard deviation) at $d_k = 16$, 64 and 256? And after
 # division by $\sqrt{d_k}$? Predict three numbers for each.
 
 # %%
-predict(
-    "Exercise 1: standard deviation of the products, d_k = 16, 64, 256",
-    [None, None, None],
-)
-predict(
-    "Exercise 1: the same after division by the root of d_k", [None, None, None]
-)
+predict("Exercise 1: spread of the products, d_k = 16, 64, 256", [None, None, None])
+predict("Exercise 1: spread after the division", [None, None, None])
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -280,10 +269,8 @@ for d_k in (16, 64, 256):
     ]
     largest.append([A.amax(dim=-1).mean().item() for A in rows])
 
-predict.compare(
-    "Exercise 1: standard deviation of the products, d_k = 16, 64, 256", plain
-)
-predict.compare("Exercise 1: the same after division by the root of d_k", scaled)
+predict.compare("Exercise 1: spread of the products, d_k = 16, 64, 256", plain)
+predict.compare("Exercise 1: spread after the division", scaled)
 print("\nLargest of ten weights in a row of A, on average:")
 for d_k, (without, with_root) in zip((16, 64, 256), largest):
     print(
@@ -320,10 +307,8 @@ def causal_mask(T):
     """Returns a boolean (T, T): row t, column i is True where position t may read position i."""
     # TODO: one line, or two
     ### BEGIN SOLUTION
-    number = torch.arange(T)
-    return (
-        number.unsqueeze(1) >= number
-    )  # (T, 1) against (T,): row t, column i says whether t >= i
+    number = torch.arange(T)  # (T,)
+    return number.unsqueeze(1) >= number  # (T, T)
     ### END SOLUTION
 
 
@@ -471,7 +456,7 @@ checks.confirm(
 print(f"trigram: {lab.ngram_nats('trigram'):.2f} nats per character\n")
 
 predict("Exercise 4: who is best", None)  # "5-gram", "LSTM" or "mini-GPT"
-predict("Exercise 4: nats per character of your mini-GPT", None)  # a number
+predict("Exercise 4: nats of your mini-GPT", None)  # a number
 
 # %% [markdown]
 # **Train (4a).** The bar shows the time left, the loss and the speed. You may interrupt it with the stop button: the model keeps what it
@@ -556,7 +541,7 @@ figures.learning_curve(trained.history.curve, lab.recorded_curves(trained.size))
 nats = {"5-gram": lab.ngram_nats("5-gram"), "mini-GPT": scores["gpt"].nats}
 nats["LSTM"] = min(scores[name].nats for name in lstms)
 predict.compare("Exercise 4: who is best", min(nats, key=nats.get))
-predict.compare("Exercise 4: nats per character of your mini-GPT", nats["mini-GPT"])
+predict.compare("Exercise 4: nats of your mini-GPT", nats["mini-GPT"])
 
 below = lab.ngram_nats("trigram") - nats["mini-GPT"]
 said = f"{abs(below):.2f} nats {'below' if below > 0 else 'above'} the trigram"
@@ -617,9 +602,8 @@ def mean_attention_distance(A):
     ### BEGIN SOLUTION
     number = torch.arange(A.size(-1), device=A.device)
     back = number.unsqueeze(1) - number  # (T, T): t - i
-    return torch.einsum("bhti,ti->bht", A, back.to(A.dtype)).mean(
-        dim=(0, 2)
-    )  # (n_h,)
+    per_row = torch.einsum("bhti,ti->bht", A, back.to(A.dtype))  # (B, n_h, T)
+    return per_row.mean(dim=(0, 2))  # (n_h,)
     ### END SOLUTION
 
 
@@ -634,20 +618,14 @@ mean_attention_distance = checks.mean_attention_distance(mean_attention_distance
 # them.
 
 # %%
-predict(
-    "Exercise 5: the layer of the head that looks back furthest", None
-)  # 1, 2, 3 or 4
+predict("Exercise 5: layer of the furthest head", None)  # 1, 2, 3 or 4
 
 # %%
-texts = torch.stack(
-    [corpus["test"][i : i + 128] for i in range(0, 128 * 16, 128)]
-)  # (B, T)
-maps = attention_maps(
-    trained.model, texts.to(runtime.device)
-)  # (n_l, B, n_h, T, T)
-distances = torch.stack(
-    [mean_attention_distance(A) for A in maps]
-).cpu()  # (n_l, n_h)
+texts = corpus["test"][: 16 * 128].view(16, 128).to(runtime.device)  # (B, T)
+maps = attention_maps(trained.model, texts)  # (n_l, B, n_h, T, T)
+distances = torch.stack([mean_attention_distance(A) for A in maps]).cpu()
+# (n_l, n_h): one number per head
+
 
 for layer, row in enumerate(distances.tolist(), 1):
     print(
@@ -656,9 +634,7 @@ for layer, row in enumerate(distances.tolist(), 1):
     )
 furthest, head = divmod(int(distances.argmax()), distances.size(1))
 print()
-predict.compare(
-    "Exercise 5: the layer of the head that looks back furthest", furthest + 1
-)
+predict.compare("Exercise 5: layer of the furthest head", furthest + 1)
 
 # %% tags=["hide-input"]
 figures.head_distances(distances)
@@ -670,9 +646,9 @@ figures.head_distances(distances)
 
 # %% tags=["hide-input"]
 passage = corpus["test"][:40]
-small = attention_maps(trained.model, passage[None].to(runtime.device))[
-    :, 0
-]  # (n_l, n_h, T, T)
+one_text = passage[None].to(runtime.device)  # (1, T)
+small = attention_maps(trained.model, one_text)[:, 0]  # (n_l, n_h, T, T)
+
 print(repr(corpus.vocabulary.decode(passage)))
 figures.weight_maps(
     "head-maps",
@@ -723,13 +699,11 @@ class MyMultiHeadAttention(torch.nn.Module):
         B, T, d = H.shape
         parts = []
         for W in (self.W_Q, self.W_K, self.W_V):
-            parts.append(
-                W(H).reshape(B, T, self.n_h, d // self.n_h).permute(0, 2, 1, 3)
-            )
+            heads = W(H).reshape(B, T, self.n_h, d // self.n_h)  # (B, T, n_h, d_k)
+            parts.append(heads.permute(0, 2, 1, 3))  # (B, n_h, T, d_k)
         averages, _ = self.attention(*parts, mask)  # (B, n_h, T, d_k)
-        return self.W_proj(
-            averages.permute(0, 2, 1, 3).reshape(B, T, d)
-        )  # (B, T, d)
+        joined = averages.permute(0, 2, 1, 3).reshape(B, T, d)
+        return self.W_proj(joined)  # (B, T, d)
         ### END SOLUTION
 
 
