@@ -1,6 +1,6 @@
 """Ship third-party scripts with the site, and drop those that would come from another host.
 
-The package manager has fetched MathJax into node_modules, at the version of the lock file.
+The package manager has fetched them into node_modules, at the versions of the lock file.
 """
 
 import shutil
@@ -9,11 +9,22 @@ from pathlib import Path
 from sphinx.errors import ExtensionError
 
 
-def copy_mathjax(app):
-    source = Path(app.srcdir) / "node_modules" / "mathjax" / "es5"
+SINGLE_FILES = (  # of the hover previews
+    "@popperjs/core/dist/umd/popper.min.js",
+    "tippy.js/dist/tippy-bundle.umd.min.js",
+)
+
+
+def copy_scripts(app):
+    modules = Path(app.srcdir) / "node_modules"
+    source = modules / "mathjax" / "es5"
     if not source.is_dir():
         raise ExtensionError(f"no MathJax at {source}: `make book` fetches it")
-    target = Path(app.outdir) / "_static" / "vendor" / "mathjax"
+    vendor = Path(app.outdir) / "_static" / "vendor"
+    target = vendor / "mathjax"
+    for file in SINGLE_FILES:
+        vendor.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(modules / file, vendor / Path(file).name)
     for part in ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"):
         if (source / part).is_dir():
             shutil.copytree(source / part, target / part, dirs_exist_ok=True)
@@ -32,6 +43,6 @@ def drop_foreign_scripts(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    app.connect("builder-inited", copy_mathjax)
+    app.connect("builder-inited", copy_scripts)
     app.connect("html-page-context", drop_foreign_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}
