@@ -92,7 +92,9 @@ class CheckYourself(SphinxDirective):
         number = self.env.new_serialno("check-yourself") + 1
         name = f"check-{number}"
         title, _ = self.parse_inline(self.arguments[0])
-        head = tag("p", nodes.strong("", "Check yourself · "), *title, class_="check-title", id=name)
+        head = tag(
+            "p", nodes.strong("", "Check yourself · "), *title, class_="check-title", id=name
+        )
         if "minutes" in self.options:
             minutes = self.options["minutes"]
             head += tag(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-
 SINGLE_FILES = (  # of the hover previews
     "@popperjs/core/dist/umd/popper.min.js",
     "tippy.js/dist/tippy-bundle.umd.min.js",

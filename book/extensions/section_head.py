@@ -1,28 +1,72 @@
-"""The head of a section page: its aim, and its place in the briefing from the page's front matter.
+"""The briefing's minutes, from the front matter of its pages: a section's head, and the agenda.
 
+section: 3
 minutes: [20, 27]
 in_the_room: Check yourself (2 min)
 """
 
+import re
+from pathlib import Path
+
 import yaml
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
+
+
+def front_matter(path: Path) -> dict:
+    """Read the front matter of a page; a page without one has none."""
+    text = path.read_text(encoding="utf-8")
+    if not text.startswith("---\n"):
+        return {}
+    return yaml.safe_load(text.split("\n---", 1)[0]) or {}
+
+
+def minutes(front: dict, name: str) -> tuple[int, int]:
+    """Give the first and the last minute of a section."""
+    try:
+        start, stop = front["minutes"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ExtensionError(f"{name}: the front matter needs `minutes: [first, last]`") from error
+    return start, stop
+
+
+def agenda(folder: Path) -> list[dict]:
+    """List the sections by number, with their minutes and what is done in the room.
+
+    Raises:
+        ExtensionError: the minutes do not follow each other.
+    """
+    sections, end = [], 0
+    for path in sorted(folder.glob("*.md")):
+        front = front_matter(path)
+        if "section" not in front:
+            continue
+        start, stop = minutes(front, path.name)
+        if start != end or stop <= start:
+            raise ExtensionError(
+                f"{path.name}: its minutes are {start} to {stop}, and the section before ends at "
+                f"{end}"
+            )
+        title = re.search(r"^# \d+\. (.*)$", path.read_text(encoding="utf-8"), re.M)[1]
+        room = front.get("in_the_room", "")
+        activities = sum(map(int, re.findall(r"\((\d+) min\)", room)))
+        sections.append(
+            {"number": front["section"], "title": title, "start": start, "stop": stop}
+            | {"room": room, "activities": activities, "page": path.stem}
+        )
+        end = stop
+    return sections
 
 
 class SectionHead(SphinxDirective):
     has_content = True
 
     def run(self):
-        text = self.env.doc2path(self.env.docname, base=True)
-        with open(text, encoding="utf-8") as file:
-            front = yaml.safe_load(file.read().split("\n---", 1)[0])
-        try:
-            start, stop = front["minutes"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ExtensionError(
-                f"{self.env.docname}: the front matter needs `minutes: [first, last]`"
-            ) from error
+        name = self.env.docname
+        front = front_matter(Path(self.env.doc2path(name, base=True)))
+        start, stop = minutes(front, name)
         box = nodes.container(classes=["section-head"])
         self.state.nested_parse(self.content, self.content_offset, box)
         place = f"Minutes {start} to {stop} of the briefing"
@@ -32,6 +76,31 @@ class SectionHead(SphinxDirective):
         return [box]
 
 
+class Agenda(SphinxDirective):
+    """The sections as a table; their minutes have to sum to what is announced."""
+
+    option_spec = {"briefing": directives.positive_int}  # noqa: RUF012, docutils reads it
+
+    def run(self):
+        folder = Path(self.env.srcdir) / "book" / "briefing"
+        self.env.note_dependency(str(folder))
+        sections = agenda(folder)
+        total, planned = sections[-1]["stop"], self.options["briefing"]
+        if total != planned:
+            raise ExtensionError(f"the sections take {total} minutes, and {planned} are announced")
+        activities = sum(section["activities"] for section in sections)
+        lines = ["| Minutes | Section | In the room |", "|---|---|---|"]
+        for s in sections:
+            link = f"[{s['number']}. {s['title']}](/book/briefing/{s['page']}.md)"
+            lines.append(f"| {s['start']} to {s['stop']} | {link} | {s['room'] or '–'} |")
+        lines.append(
+            f"| {total} | **Total** | {total - activities} minutes of exposition, "
+            f"{activities} of activities |"
+        )
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
 def setup(app):
     app.add_directive("section-head", SectionHead)
+    app.add_directive("agenda", Agenda)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}

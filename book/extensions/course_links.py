@@ -1,4 +1,6 @@
-"""The student's notebook as a page of the book.
+"""Links that follow the repository, and the student's notebook as a page of the book.
+
+On any page, [words](repository:path/of/a/file) leads to that file in the repository.
 
 The notebook is written for Colab: its links are absolute and it knows no MyST. Here its links to
 the site become links between pages, its exercises get anchors, its badges become plain links, and
@@ -8,6 +10,7 @@ the address of the repository is the one the site is built for. It runs at the Q
 import json
 import os
 import re
+import tomllib
 
 import links
 
@@ -23,6 +26,14 @@ def set_up(app, config):
     here = links.read()
     # A placeholder must not become the canonical address of every page.
     config.html_baseurl = "" if here.placeholder else here.site
+    config.myst_url_schemes = {
+        "http": None,
+        "https": None,
+        "mailto": None,
+        "repository": {"url": here.file("{{path}}")},
+    }
+    project = tomllib.loads((links.ROOT / "pyproject.toml").read_text())["project"]
+    config.version = config.release = project["version"]
     config.html_theme_options["repository_url"] = here.repository
     config.html_theme_options["repository_branch"] = here.ref
 
