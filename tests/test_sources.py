@@ -15,7 +15,8 @@ LAB = ROOT / "labs" / "source" / "lab5_transformer.py"
 
 # Numbers with two decimals or more that are facts, not results: by page, with their reason.
 FACTS = {
-    "03-causal-mask.md": {"0.88", "0.12", "0.25"},  # wrong answers to the worked example
+    "03-causal-mask.md": {"0.88", "0.12", "0.25", "0.016"},  # options of the worked example
+    "gotchas.md": {"3.11"},  # the version of Python
     "lab5_transformer.py": {"4.17"},  # ln 65
 }
 
@@ -24,7 +25,9 @@ def prose(page: Path) -> str:
     """Leave out the front matter and the code that runs: a number in its output is measured."""
     if page == LAB:
         return "\n".join(line for line in page.read_text().splitlines() if line.startswith("#"))
-    text = page.read_text().split("\n---\n", 1)[1]
+    text = page.read_text()
+    if text.startswith("---\n"):
+        text = text.split("\n---\n", 1)[1]
     return re.sub(r"```\{code-cell\}.*?\n```", "", text, flags=re.S)
 
 
@@ -39,6 +42,53 @@ def test_every_mention_of_an_equation_is_a_link(page):
     assert re.findall(r"(?<!\[)[Ee]quations?\s+\(?\d+", prose(page)) == []
     for label in re.findall(r":label: (.*)", page.read_text()):
         assert re.fullmatch(r"eq-(1[0-5]|[1-9])", label)
+
+
+@pytest.mark.parametrize("page", [*PAGES, LAB], ids=lambda page: page.name)
+def test_every_mention_of_a_figure_or_a_section_is_a_link(page):
+    text = re.sub(r"\[[^\]]*\]\([^)]*\)|\{\w+\}`[^`]*`", "", prose(page))  # links and roles
+    assert re.findall(r"\b[Ff]ig(?:ure|\.)\s+\d+", text) == []
+    assert re.findall(r"\b[Ss]ections?\s+\d+", re.sub(r"(?m)^#+ .*$", "", text)) == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, LAB], ids=lambda page: page.name)
+def test_every_link_to_another_site_is_encrypted(page):
+    assert re.findall(r"http://[^\s)]*", page.read_text()) == []
+
+
+def test_nine_questions_are_asked_and_three_of_them_in_the_room():
+    questions, in_the_room = [], []
+    for page in PAGES:
+        for question in page.read_text().split("::::{check-yourself}")[1:]:
+            questions.append(page.name)
+            if re.match(r"[^\n]*\n:minutes: 2\n", question):
+                in_the_room.append(page.name[:2])
+            assert question.count(":right:") <= 1
+            assert ":::{answer}" in question
+    assert len(questions) == 9
+    assert sorted(in_the_room) == ["02", "03", "06"]
+    assert 'data-checks="9"' in (ROOT / "book" / "index.md").read_text()
+
+
+def test_the_minutes_of_the_sections_follow_each_other_and_sum_to_55(tmp_path):
+    sys.path.insert(0, str(ROOT / "book" / "extensions"))
+    from section_head import agenda
+    from sphinx.errors import ExtensionError
+
+    sections = agenda(ROOT / "book" / "briefing")
+    assert [section["number"] for section in sections] == list(range(1, 9))
+    assert sections[-1]["stop"] == 55
+    assert sum(section["activities"] for section in sections) == 10
+    for name, span in (("01-a.md", [0, 5]), ("02-b.md", [6, 9])):
+        front = f"---\nsection: {name[1]}\nminutes: {span}\n---\n\n# {name[1]}. Title\n"
+        (tmp_path / name).write_text(front)
+    with pytest.raises(ExtensionError, match="its minutes are 6 to 9"):
+        agenda(tmp_path)
+
+
+def test_every_equation_stands_on_exactly_one_page():
+    labels = [label for page in PAGES for label in re.findall(r":label: (eq-.*)", page.read_text())]
+    assert sorted(labels) == sorted(f"eq-{number}" for number in range(1, 16))
 
 
 def test_every_page_is_in_the_table_of_contents():

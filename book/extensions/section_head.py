@@ -77,17 +77,30 @@ class SectionHead(SphinxDirective):
 
 
 class Agenda(SphinxDirective):
-    """The sections as a table; their minutes have to sum to what is announced."""
+    """The sections and the parts of the module as tables; their minutes have to sum up."""
 
-    option_spec = {"briefing": directives.positive_int}  # noqa: RUF012, docutils reads it
+    option_spec = {  # noqa: RUF012, docutils reads it
+        "start": directives.unchanged_required,
+        "briefing": directives.positive_int,
+        "lab": directives.positive_int,
+        "debrief": directives.positive_int,
+        "total": directives.positive_int,
+    }
 
     def run(self):
-        folder = Path(self.env.srcdir) / "book" / "briefing"
-        self.env.note_dependency(str(folder))
-        sections = agenda(folder)
-        total, planned = sections[-1]["stop"], self.options["briefing"]
-        if total != planned:
-            raise ExtensionError(f"the sections take {total} minutes, and {planned} are announced")
+        sections = agenda(Path(self.env.srcdir) / "book" / "briefing")
+        self.env.note_reread()  # it shows what stands on other pages
+        planned = {part: self.options[part] for part in ("briefing", "lab", "debrief")}
+        total = sections[-1]["stop"]
+        if total != planned["briefing"]:
+            raise ExtensionError(
+                f"the sections take {total} minutes, and {planned['briefing']} are announced"
+            )
+        if sum(planned.values()) != self.options["total"]:
+            raise ExtensionError(
+                f"the parts take {sum(planned.values())} minutes, and {self.options['total']} are "
+                "announced"
+            )
         activities = sum(section["activities"] for section in sections)
         lines = ["| Minutes | Section | In the room |", "|---|---|---|"]
         for s in sections:
@@ -97,6 +110,18 @@ class Agenda(SphinxDirective):
             f"| {total} | **Total** | {total - activities} minutes of exposition, "
             f"{activities} of activities |"
         )
+        names = {
+            "briefing": "Briefing",
+            "lab": "[Lab](/labs/lab5_transformer.ipynb)",
+            "debrief": "[Debrief](/book/debrief.md)",
+        }
+        hour, minute = map(int, self.options["start"].strip('"').split(":"))
+        clock = hour * 60 + minute
+        lines += ["", "| Begins | Part | Minutes |", "|---|---|---|"]
+        for part, length in planned.items():
+            lines.append(f"| {clock // 60:02}:{clock % 60:02} | {names[part]} | {length} |")
+            clock += length
+        lines.append(f"| | **Total** | {self.options['total']} |")
         return self.parse_text_to_nodes("\n".join(lines))
 
 

@@ -189,3 +189,63 @@ def test_the_lab_leads_to_its_own_repository_and_to_pages_of_this_site(open_page
     assert any(f"mybinder.org/v2/gh/{repository}/" in link for link in links)
     assert f"{site}book/briefing/03-causal-mask.html" in links
     assert not [link for link in links if link.startswith(config["html"]["baseurl"])]
+
+
+def test_a_choice_is_judged_with_its_reason_and_remembered_in_this_browser(open_page):
+    page = open_page(MASK)
+    question = page.locator(".check-yourself").first
+    question.get_by_role("button", name="Check my choice").click()
+    assert question.get_by_role("status").inner_text() == "Choose one of the options first."
+    question.get_by_role("radio").nth(2).focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert "Not this one" in question.get_by_role("status").inner_text()
+    assert "masks too late" in question.get_by_role("status").inner_text()
+    question.get_by_role("radio").nth(1).check()
+    question.get_by_role("button", name="Check my choice").click()
+    assert "Right" in question.get_by_role("status").inner_text()
+    page.reload(wait_until="networkidle")
+    page.locator(".check-choice").first.wait_for()
+    assert page.get_by_role("radio").nth(1).is_checked()
+    assert "Right" in page.get_by_role("status").first.inner_text()
+    page.goto(page.url.replace("briefing/03-causal-mask", "index"), wait_until="networkidle")
+    progress = page.locator("[data-checks]")
+    assert "1 of 9" in progress.inner_text()
+    progress.get_by_role("button", name="Forget my answers").click()
+    assert "0 of 9" in progress.inner_text()
+
+
+def test_without_scripts_a_question_is_a_list_and_an_ordinary_dropdown(chromium, site):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}{MASK}.html")
+    question = page.locator(".check-yourself").first
+    assert question.locator("ol.check-options > li").count() == 4
+    assert question.get_by_role("radio").count() == 0
+    question.locator("summary").click()
+    assert "masks too late" in question.inner_text()
+    context.close()
+
+
+def test_resting_on_the_number_of_an_equation_shows_the_formula(open_page):
+    page = open_page(MASK)
+    page.locator('article a[href="#equation-eq-6"]:not(.headerlink)').first.hover()
+    tip = page.locator("[data-tippy-root]")
+    tip.wait_for()
+    assert tip.locator("mjx-container").count() == 1
+
+
+def test_every_equation_has_its_own_number_wherever_it_stands(open_page):
+    page = open_page("book/reference/equations")
+    mentions = page.locator('article a[href*="#equation-eq-"]').all()
+    found = {link.get_attribute("href").split("eq-")[-1]: link.inner_text() for link in mentions}
+    assert found == {str(n): f"({n})" for n in range(1, 16)}
+
+
+def test_the_agenda_is_computed_from_the_sections(open_page):
+    text = open_page("book/index").locator("article").inner_text()
+    assert "45 minutes of exposition, 10 of activities" in text
+    assert re.search(r"10:10\s+Lab\s+55", text)
+    assert re.search(r"11:05\s+Debrief\s+10", text)
+    assert re.search(r"Total\s+120", text)
