@@ -1,6 +1,7 @@
 """Links that follow the repository, and the student's notebook as a page of the book.
 
-On any page, [words](repository:path/of/a/file) leads to that file in the repository.
+On any page, [words](repository:path/of/a/file) leads to that file in the repository, and
+[words](colab:lab) opens the lab in Colab.
 
 The notebook is written for Colab: its links are absolute and it knows no MyST. Here its links to
 the site become links between pages, its exercises get anchors, its badges become plain links, and
@@ -31,6 +32,7 @@ def set_up(app, config):
         "https": None,
         "mailto": None,
         "repository": {"url": here.file("{{path}}")},
+        "colab": {"url": here.colab},
     }
     project = tomllib.loads((links.ROOT / "pyproject.toml").read_text())["project"]
     config.version = config.release = project["version"]
