@@ -132,7 +132,7 @@ def split(d: int, n_h: int) -> Drawing:
     width = 5.2 / n_h  # of a slice
     left = 0.9
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.4, 5.6))
+        figure = Figure(figsize=(4.9, 5.4))
         axes = figure.add_axes((0, 0, 1, 1))
 
         def bar(y: float, name: str, labels: list[str]) -> None:
@@ -143,7 +143,7 @@ def split(d: int, n_h: int) -> Drawing:
                 axes.text(
                     corner[0] + width / 2, y, label, ha="center", va="center_baseline", size=10
                 )
-            axes.text(left - 0.18, y, name, ha="right", va="center_baseline", size=12)
+            axes.text(left - 0.15, y, name, ha="right", va="center_baseline", size=12)
 
         centre = left + 2.6
         _box(axes, centre, 8.3, 5.2, 0.5, f"$H$:  $T$ rows, $d$ = {d} columns")
@@ -253,7 +253,7 @@ def head_rows(maps: Tensor, text: str, reader: int) -> Drawing:
     n_h = maps.size(0)
     shown = text[:reader]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.4, 0.62 * n_h + 0.35))
+        figure = Figure(figsize=(4.8, 0.6 * n_h + 0.35))
         axes = figure.add_axes((0, 0, 1, 1))
         for r in range(n_h):
             row = maps[r, reader - 1].tolist()
@@ -272,7 +272,7 @@ def head_rows(maps: Tensor, text: str, reader: int) -> Drawing:
                     color=readable_on(colour),
                 )
         axes.text(reader - 0.5, -0.62, "reads", ha="center", va="center", size=10)
-        axes.set(xlim=(-3.2, reader + 0.2), ylim=(n_h - 0.5, -0.9))
+        axes.set(xlim=(-3.6, reader + 0.2), ylim=(n_h - 0.5, -0.9))
         axes.set_axis_off()
     most = []
     for r in range(n_h):
