@@ -22,7 +22,7 @@ def attention_shapes() -> Drawing:
     """Draw the two matrix products of attention as boxes with their shapes, one row marked."""
     T, d_k = 1.5, 0.8
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.2, 4.6))
+        figure = Figure(figsize=(4.7, 4.4))
         axes = figure.add_axes((0, 0, 1, 1))
 
         def box(x, y, width, height, name, shape, row=True, column=False):
@@ -54,14 +54,13 @@ def attention_shapes() -> Drawing:
 
         axes.annotate(
             "",
-            xy=(4.65, bottom + 0.5),
-            xytext=(4.65, top - T - 0.42),
+            xy=(5.1, bottom + 0.08),
+            xytext=(5.1, top - T - 0.1),
             arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.2},
         )
-        axes.text(4.5, 2.82, r"$/\sqrt{d_k}$, softmax of each row", ha="right", va="center")
+        axes.text(4.95, 2.72, r"$/\sqrt{d_k}$, softmax of each row", ha="right", va="center")
 
-        box(3.9, bottom, T, T, "", r"$T \times T$")
-        axes.text(5.5, bottom - 1.2, "$A$", ha="left", va="center", size=12)
+        box(3.9, bottom, T, T, "$A$", r"$T \times T$")
         axes.text(5.5, bottom - 0.6, "$t$", ha="left", va="center")
         sign(3.55, bottom - middle, r"$\times$")
         box(2.4, bottom, d_k, T, "$V$", r"$T \times d_k$", False)
