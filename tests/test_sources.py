@@ -16,6 +16,7 @@ LAB = ROOT / "labs" / "source" / "lab5_transformer.py"
 # Numbers with two decimals or more that are facts, not results: by page, with their reason.
 FACTS = {
     "03-causal-mask.md": {"0.88", "0.12", "0.25", "0.016"},  # options of the worked example
+    "02-scaled-dot-product-attention.md": {"0.125", "0.016"},  # options of the question
     "gotchas.md": {"3.11"},  # the version of Python
     "lab5_transformer.py": {"4.17"},  # ln 65
 }
