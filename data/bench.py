@@ -101,10 +101,12 @@ def sampling_contenders() -> dict[str, Callable[[], object]]:
     return {"plain sampler": write(False), "cached sampler": write(True)}
 
 
-def timed(contenders: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
+def timed(
+    contenders: dict[str, Callable[[], object]], rounds: int = ROUNDS
+) -> dict[str, list[float]]:
     """Let each contender warm up twice, then take a turn per round; seconds by contender."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for turn in tqdm(range(-2, ROUNDS), desc="rounds"):
+    for turn in tqdm(range(-2, rounds), desc="rounds"):
         for name, run in contenders.items():
             started = time.perf_counter()
             run()
