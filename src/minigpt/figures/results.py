@@ -42,21 +42,18 @@ def measured() -> dict[str, dict]:
 def results_table() -> MarkdownTable:
     """Write the rows that were measured as a table."""
     lines = [
-        "| Model | Parameters | Steps × batch | Nats | Lowest to highest | Perplexity | Bits |",
-        "|:--|--:|--:|--:|--:|--:|--:|",
+        "| Model | Parameters | Steps × batch | Nats | Range | Seeds | Perplexity | Bits |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in measured().values():
         several = (row["seeds"] or 0) > 1
         cells = [
             row["name"],
             f"{row['parameters']:,}" if row["parameters"] else "–",
-            f"{row['steps']:,} × {row['batch']}" if row["steps"] else "counts",
+            f"{row['steps']:,}\N{NO-BREAK SPACE}× {row['batch']}" if row["steps"] else "counts",
             f"{row['nats']:.4f}",
-            f"{row['lowest']:.4f} to {row['highest']:.4f} ({row['seeds']} seeds)"
-            if several
-            else "one seed"
-            if row["seeds"]
-            else "–",
+            f"{row['lowest']:.4f}–{row['highest']:.4f}" if several else "–",
+            str(row["seeds"] or "–"),
             f"{row['perplexity']:.2f}",
             f"{row['bits']:.2f}",
         ]
@@ -114,7 +111,7 @@ def curves(name: str = "curves") -> Drawing:
     titles = {"full": "full budget, batch 64", "quick": "QUICK, batch 16"}
     described = []
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.4, 6.2), layout="constrained")
+        figure = Figure(figsize=(5.4, 6.8), layout="constrained")
         panels = figure.subplots(2, sharex=True, sharey=True)
         for axes, (size, title) in zip(panels, titles.items(), strict=True):
             for model, (label, colour, dashes, marker) in looks.items():
@@ -128,9 +125,10 @@ def curves(name: str = "curves") -> Drawing:
                 above = model == "gpt"
                 axes.annotate(
                     label,
-                    (steps[1], (high if above else low)[1].item()),
-                    xytext=(8, 8) if above else (-2, -16),
+                    (steps[0], (high if above else low)[0].item()),
+                    xytext=(12, 0) if above else (-8, -22),
                     textcoords="offset points",
+                    va="center" if above else "baseline",
                 )
                 ends = losses[:, -1].tolist()
                 described.append(
@@ -139,7 +137,7 @@ def curves(name: str = "curves") -> Drawing:
                     f"{min(ends):.3f} and {max(ends):.3f} at step {steps[-1]:,}"
                 )
             axes.set_title(title, fontsize=11, loc="left")
-            axes.set_ylim(top=2.5)
+            axes.set_ylim(1.3, 2.55)
             axes.grid(axis="y", color=INK, alpha=0.15)
             axes.spines[["top", "right"]].set_visible(False)
         panels[-1].set_xlabel("training step")
@@ -188,7 +186,8 @@ def next_characters(
                 + ", ".join(f"{c} {h:.2f}" for c, h in zip(ticks, heights, strict=True))
                 + f", the other {len(characters) - len(shown)} characters together {rest:.2f}"
             )
-        panels[0].set_ylim(0, 1.25 * max(bar.get_height() for bar in panels[0].patches))
+        tallest = max(bar.get_height() for axes in panels for bar in axes.patches)
+        panels[0].set_ylim(0, 1.25 * tallest)
         figure.supylabel("probability", fontsize=11)
     alt = (
         f"Bar charts of the mini-GPT's probabilities for the character after {prompt!r}. "
@@ -218,8 +217,9 @@ def variants() -> Drawing:
             axes.set(xlim=(-0.52, S - 0.48), ylim=(rows - 0.48, -0.52), aspect="equal")
             axes.set_xticks(range(columns), [str(i + 1) for i in range(columns)])
             axes.set_yticks(range(rows), [str(t + 1) for t in range(rows)])
-            axes.set_title(title, fontsize=10)
-            axes.set_xlabel(below, fontsize=10)
+            middle = columns / 2 / (S + 0.04)  # of the grid, in a panel as wide as the widest
+            axes.set_title(title, fontsize=10, x=middle)
+            axes.set_xlabel(below, fontsize=10, x=middle)
             axes.tick_params(length=0, labelsize=9)
             axes.spines[:].set_visible(False)
         figure.supylabel("position that reads", fontsize=10)
@@ -239,18 +239,18 @@ def fading(gradients: dict[str, Tensor]) -> Drawing:
         gradients: by the name of a network, the norm of the gradient for the input 0, 1, ...
             steps back.
     """
-    looks = [(BEFORE, ":"), (GREEN, "--"), (AFTER, "-")]
+    looks = [(BEFORE, ":", 12), (GREEN, "--", -31), (AFTER, "-", 10)]
     described = []
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5.4, 3.9), layout="constrained")
         axes = figure.add_subplot()
-        for (name, gradient), (colour, dashes) in zip(gradients.items(), looks, strict=True):
+        for (name, gradient), (colour, dashes, off) in zip(gradients.items(), looks, strict=True):
             share = (gradient / gradient[0]).tolist()
             axes.plot(share, color=colour, ls=dashes, lw=2)
             axes.annotate(
                 name,
                 (len(share) * 0.45, share[int(len(share) * 0.45)]),
-                xytext=(4, 9),
+                xytext=(4, off),
                 textcoords="offset points",
             )
             described.append(f"{name}, {share[10]:.1g} at 10 steps and {share[-1]:.1g} at the end")
