@@ -42,18 +42,17 @@ def measured() -> dict[str, dict]:
 def results_table() -> MarkdownTable:
     """Write the rows that were measured as a table."""
     lines = [
-        "| Model | Parameters | Steps × batch | Nats | Range | Seeds | Perplexity | Bits |",
-        "|:--|--:|--:|--:|--:|--:|--:|--:|",
+        "| Model | Parameters | Steps × batch | Nats | Range | Perplexity | Bits |",
+        "|:--|--:|--:|--:|--:|--:|--:|",
     ]
     for row in measured().values():
         several = (row["seeds"] or 0) > 1
         cells = [
-            row["name"],
+            row["name"] + (f" ({row['seeds']} seeds)" if several else ""),
             f"{row['parameters']:,}" if row["parameters"] else "–",
-            f"{row['steps']:,}\N{NO-BREAK SPACE}× {row['batch']}" if row["steps"] else "counts",
+            f"{row['steps']:,}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{row['batch']}" if row["steps"] else "counts",
             f"{row['nats']:.4f}",
             f"{row['lowest']:.4f}–{row['highest']:.4f}" if several else "–",
-            str(row["seeds"] or "–"),
             f"{row['perplexity']:.2f}",
             f"{row['bits']:.2f}",
         ]
