@@ -45,12 +45,13 @@ def results_table() -> MarkdownTable:
         "| Model | Parameters | Steps × batch | Nats | Range | Perplexity | Bits |",
         "|:--|--:|--:|--:|--:|--:|--:|",
     ]
+    times = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
     for row in measured().values():
         several = (row["seeds"] or 0) > 1
         cells = [
             row["name"] + (f" ({row['seeds']} seeds)" if several else ""),
             f"{row['parameters']:,}" if row["parameters"] else "–",
-            f"{row['steps']:,}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{row['batch']}" if row["steps"] else "counts",
+            f"{row['steps']:,}{times}{row['batch']}" if row["steps"] else "counts",
             f"{row['nats']:.4f}",
             f"{row['lowest']:.4f}–{row['highest']:.4f}" if several else "–",
             f"{row['perplexity']:.2f}",
