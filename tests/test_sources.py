@@ -17,8 +17,8 @@ LAB = ROOT / "labs" / "source" / "lab5_transformer.py"
 FACTS = {
     "03-causal-mask.md": {"0.88", "0.12", "0.25", "0.016"},  # options of the worked example
     "02-scaled-dot-product-attention.md": {"0.125", "0.016"},  # options of the question
-    "06-transformer-block.md": {  # the worked example, and its wrong options
-        *("1.07", "0.53", "1.60", "0.93", "0.46", "1.39", "0.57", "0.29", "0.86"),
+    "06-transformer-block.md": {  # the first weights, and the worked example with wrong options
+        *("0.02", "1.07", "0.53", "1.60", "0.93", "0.46", "1.39", "0.57", "0.29", "0.86"),
     },
     "gotchas.md": {"3.11"},  # the version of Python
     "lab5_transformer.py": {"4.17"},  # ln 65
