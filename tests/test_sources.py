@@ -90,6 +90,16 @@ def test_the_minutes_of_the_sections_follow_each_other_and_sum_to_55(tmp_path):
         agenda(tmp_path)
 
 
+def test_every_section_leads_to_its_exercises_and_to_colab():
+    exercises = {1: "0", 2: "1", 3: "2", 4: "5", 5: "3", 6: "0", 7: "04", 8: "4"}
+    for page in PAGES:
+        if section := re.search(r"^section: (\d)$", page.read_text(), re.M):
+            box = page.read_text().split(":::{admonition} In the lab")[1].split("\n:::\n")[0]
+            for number in exercises[int(section[1])]:
+                assert f"<exercise-{number}>`" in box, page.name
+            assert "[in Colab](colab:lab)" in box, page.name
+
+
 def test_every_equation_stands_on_exactly_one_page():
     labels = [label for page in PAGES for label in re.findall(r":label: (eq-.*)", page.read_text())]
     assert sorted(labels) == sorted(f"eq-{number}" for number in range(1, 16))
