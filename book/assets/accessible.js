@@ -8,6 +8,10 @@ document.addEventListener("DOMContentLoaded", () => {
     const modes = icons.map((icon) => icon.getAttribute("title") || icon.textContent);
     button.setAttribute("aria-label", `Color mode: ${modes.join(", ")}`);
   }
+  // A fold of code is named by what is written on it.
+  for (const fold of document.querySelectorAll("summary[aria-label]")) {
+    fold.removeAttribute("aria-label");
+  }
   // The title above the table of contents stood outside every landmark.
   for (const logo of document.querySelectorAll(".sidebar-primary-item:has(> .logo)")) {
     logo.setAttribute("role", "navigation");
