@@ -230,18 +230,7 @@ def test_text_takes_the_colour_of_the_page(name):
                 assert part.get("style", "") == "fill: currentColor"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(strict=True, reason="masked cells have black borders")
-            if name in ("causal-weights", "variants")
-            else (),
-        )
-        for name in DRAWINGS
-    ],
-)
+@pytest.mark.parametrize("name", DRAWINGS)
 def test_no_line_is_black_or_white_on_every_page(name):
     for style in attributes(name, "style"):
         assert not re.search(r"stroke: (#000000|#ffffff|black|white)", style)
@@ -301,7 +290,6 @@ def test_words_with_quotes_and_brackets_do_not_break_the_image():
     assert ET.fromstring(svg).get("aria-label") == alt
 
 
-@pytest.mark.xfail(strict=True, reason="two style attributes in one element")
 def test_a_saved_image_is_a_file_that_a_browser_can_open(tmp_path):
     path = tmp_path / "split.svg"
     made("split").save(path)

@@ -35,6 +35,8 @@
       radio.value = i;
       const text = document.createElement("span");
       text.append(...item.childNodes);
+      // A formula alone has no text for those who listen: its source is read out.
+      if (item.dataset.label) radio.setAttribute("aria-label", item.dataset.label);
       label.append(radio, text);
       label.dataset.right = item.dataset.right;
       choice.append(label);

@@ -19,6 +19,8 @@ Without a script this is the question, its options as a list, and a dropdown wit
 reasons. book/assets/check-yourself.js turns the list into a choice.
 """
 
+from html import escape
+
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.errors import ExtensionError
@@ -104,7 +106,11 @@ class CheckYourself(SphinxDirective):
         reasons = tag("dl", class_="check-reasons")
         for node in options:
             right = "true" if node["right"] else "false"
-            choices += tag("li", *[label.deepcopy() for label in node["label"]], data_right=right)
+            item = tag("li", *[label.deepcopy() for label in node["label"]], data_right=right)
+            if all(isinstance(label, nodes.math) for label in node["label"]):
+                spoken = " ".join(label.astext() for label in node["label"])
+                item["attributes"]["data-label"] = escape(spoken, quote=True)
+            choices += item
             reasons += tag("dt", *node["label"])
             reasons += tag("dd", *node["reason"].children)
         fold = tag("details", tag("summary", nodes.Text("Answer")), class_="check-answer")

@@ -216,7 +216,7 @@ class Table:
         note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
         return (
             '<div class="results" style="overflow-x: auto; white-space: nowrap" tabindex="0" '
-            'role="region" aria-label="Results">'
+            'role="group" aria-label="Results">'
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}"
         )
 

@@ -113,7 +113,7 @@ def test_a_drawing_takes_the_colour_of_the_text_around_it(open_page):
 
 def test_the_answer_is_closed_until_the_reader_opens_it_with_the_keyboard(open_page):
     page = open_page(MASK)
-    answer = page.locator("details", has_text="If you found something else")
+    answer = page.locator(".check-yourself details")
     assert answer.get_attribute("open") is None
     answer.locator("summary").focus()
     page.keyboard.press("Enter")
@@ -173,7 +173,7 @@ def test_the_lab_shows_no_failure_and_every_figure(open_page):
         fold.evaluate("fold => fold.open = true")
     text = page.locator("article").inner_text()
     assert "✗" not in text
-    assert "Error:" not in text.replace("NotImplementedError", "")
+    assert "Traceback" not in text
     assert text.count("not attempted") >= 6
     assert "Core exercises: 0 of 4 passed, 4 of 4 not attempted" in text
     assert page.locator("article svg.drawing").count() == 4

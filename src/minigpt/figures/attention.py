@@ -54,7 +54,9 @@ def causal_weights(A: Tensor, text: str, layer: int, head: int) -> Drawing:
                 weight = A[t, i].item()
                 corner = (i - 0.5, t - 0.5)
                 if i > t:
-                    cell = Rectangle(corner, 1, 1, fill=False, hatch="////", lw=0.7, alpha=0.6)
+                    cell = Rectangle(
+                        corner, 1, 1, fill=False, ec=INK, hatch="////", lw=0.7, alpha=0.6
+                    )
                     axes.add_patch(cell)
                     continue
                 colour = WEIGHTS(0.05 + 0.85 * weight)
@@ -232,7 +234,7 @@ class WeightTable:
             for (t, c), row in zip(enumerate(self.text, 1), self.A.tolist(), strict=True)
         )
         return (
-            '<div class="weights" tabindex="0" role="region" aria-label="Weights">'
+            '<div class="weights" tabindex="0" role="group" aria-label="Weights">'
             f"<table><thead><tr><td>reads ↓ is read →</td>{head}</tr></thead>"
             f"<tbody>{rows}</tbody></table></div>"
         )

@@ -65,8 +65,8 @@ class Drawing:
 
     def save(self, path: Path) -> None:
         """Write the figure as an SVG file that brings its own light background."""
-        colours = '<svg style="background: white; color: black"'
-        write_atomic(path, self.svg().replace("<svg", colours, 1).encode())
+        colours = 'style="background: white; color: black; '
+        write_atomic(path, self.svg().replace('style="', colours, 1).encode())
 
     def _repr_html_(self) -> str:
         return self.svg()

@@ -303,6 +303,6 @@ class HeadTable:
             for r, entries in enumerate(zip(*self.columns.values(), strict=True), 1)
         )
         return (
-            '<div class="results" tabindex="0" role="region" aria-label="Heads">'
+            '<div class="results" tabindex="0" role="group" aria-label="Heads">'
             f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )

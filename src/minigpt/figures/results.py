@@ -211,7 +211,11 @@ def variants() -> Drawing:
         for axes, (title, below, may_read) in zip(figure.subplots(2, 2).flat, panels, strict=True):
             for t, row in enumerate(may_read.tolist()):
                 for i, allowed in enumerate(row):
-                    look = {"fc": AFTER, "ec": INK} if allowed else {"fill": False, "hatch": "////"}
+                    look = (
+                        {"fc": AFTER, "ec": INK}
+                        if allowed
+                        else {"fill": False, "ec": INK, "hatch": "////"}
+                    )
                     axes.add_patch(Rectangle((i - 0.5, t - 0.5), 1, 1, lw=0.7, **look))
             rows, columns = may_read.shape
             axes.set(xlim=(-0.52, S - 0.48), ylim=(rows - 0.48, -0.52), aspect="equal")

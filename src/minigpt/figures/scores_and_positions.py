@@ -289,6 +289,6 @@ class NumberTable:
             for name, values in self.rows.items()
         )
         return (
-            '<div class="weights" tabindex="0" role="region" aria-label="Numbers">'
+            '<div class="weights" tabindex="0" role="group" aria-label="Numbers">'
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
