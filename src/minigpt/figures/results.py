@@ -270,3 +270,29 @@ def fading(gradients: dict[str, Tensor]) -> Drawing:
         + "."
     )
     return Drawing("fading", figure, alt)
+
+
+def check_sentences() -> None:
+    """See that the results are such as section 7 and the debrief describe in words.
+
+    Raises:
+        ValueError: they are not; the sentences have to be written anew.
+    """
+    rows, full, quick = measured(), comparison("full"), comparison("quick")
+    ends = {
+        model: [curve[-1]["valid"] for curve in trained_curves(model, "full")]
+        for model in ("gpt", "lstm")
+    }
+    valid_gap = sum(ends["gpt"]) / len(ends["gpt"]) - sum(ends["lstm"]) / len(ends["lstm"])
+    holds = (
+        full["leader"] == quick["leader"] == "the LSTM",
+        full["apart"] and quick["apart"] and quick["gap"] > 2 * full["gap"],
+        rows["lstm-full"]["nats"] < rows["lstm-lab3"]["nats"] < rows["5-gram"]["nats"],
+        0 < valid_gap < full["gap"] / 2,
+        all(max(ends[model]) < rows[f"{model}-full"]["lowest"] for model in ends),
+    )
+    if not all(holds):
+        raise ValueError(
+            "the results have changed, and the sentences on them no longer hold: read the fold of "
+            "section 7 and the debrief beside data/baselines.json, and write them anew"
+        )
