@@ -1,7 +1,9 @@
 """The checkpoints against a bank of right and wrong answers, and what they say and leave alone."""
 
+import functools
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -84,12 +86,26 @@ def unwritten(*inputs):
     raise NotImplementedError
 
 
+def columns(message: str) -> tuple[list, list]:
+    """Take a tiny case apart into what was expected and what came."""
+    lines = message.splitlines()
+    head = next((n for n, line in enumerate(lines) if line.startswith("  expected")), None)
+    if head is None:
+        return [], []
+    at = lines[head].index("yours")
+    rows = lines[head + 1 :]
+    return [row[:at].split() for row in rows], [row[at:].split() for row in rows]
+
+
 @pytest.mark.parametrize(("name", "answer"), WRONG, ids=ids(WRONG))
 def test_a_wrong_answer_is_caught_by_its_own_misconception(name, answer):
     verdict = checks.judge(name, answer)
     assert (verdict.status, verdict.misconception) == ("failed", answer.misconception)
     assert "Traceback" not in verdict.message
     assert len(verdict.message) > 30
+    expected, actual = columns(verdict.message)
+    if expected and answer.misconception != "not boolean":
+        assert expected != actual  # a case that shows no difference explains nothing
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT, ids=ids(RIGHT))
@@ -98,6 +114,9 @@ def test_a_right_answer_passes_in_whatever_style(name, answer):
     assert (verdict.status, verdict.misconception) == ("passed", None), verdict.message
     if answer.note:
         assert answer.note in verdict.message
+    else:
+        assert "finite" not in verdict.message
+        assert "nan" not in verdict.message
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -294,3 +313,255 @@ def test_a_right_but_very_slow_answer_passes_with_the_offer_of_the_course_s_own(
     verdict = checks.judge("scaled_dot_product_attention", slow)
     assert verdict.status == "passed"
     assert 'checks.reference("scaled_dot_product_attention")' in verdict.message
+
+
+def test_a_slow_answer_to_the_third_exercise_gets_the_same_offer():
+    def counts_in_between(idx, tok_emb, pos_emb):
+        for _ in range(100_000):
+            pass
+        return tok_emb(idx) + pos_emb(torch.arange(idx.size(1)))
+
+    verdict = checks.judge("embed_with_positions", counts_in_between)
+    assert verdict.status == "passed"
+    assert 'checks.reference("embed_with_positions")' in verdict.message
+
+
+def message_of(name: str, answer) -> str:
+    verdict = checks.judge(name, answer)
+    assert verdict.status == "failed"
+    return verdict.message
+
+
+def from_the_bank(name: str, style: str):
+    (answer,) = (a for a in answers(name) if a.__name__ == style)
+    return answer
+
+
+def with_words(T):
+    """Makes the mask."""
+    raise NotImplementedError
+
+
+def with_pass(T):
+    pass
+    raise NotImplementedError
+
+
+typed_at_a_prompt: dict = {}
+exec("def causal_mask(T):\n    raise NotImplementedError", typed_at_a_prompt)
+STUBS = [with_words, with_pass, typed_at_a_prompt["causal_mask"], functools.partial(unwritten)]
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=["docstring", "pass", "no text", "no function"])
+def test_a_stub_counts_as_one_however_it_is_written(stub):
+    assert checks.judge("causal_mask", stub).status == "not attempted"
+
+
+def test_a_notimplementederror_with_a_reason_is_an_error_like_any_other():
+    # What torch says of a tensor without numbers; a lambda's text shows no raise.
+    message = message_of("causal_mask", lambda T: torch.ones(T, T, device="meta").cpu())
+    assert "NotImplementedError: Cannot copy out of meta tensor" in message
+
+
+def test_an_error_inside_a_library_or_the_course_names_the_student_s_own_line():
+    def in_torch(idx, tok_emb, pos_emb):
+        return tok_emb(idx) + pos_emb("0 1 2")
+
+    class InTheCourse(checks.reference("MyMultiHeadAttention")):
+        def forward(self, H, mask=None):
+            Q, K, V = (self.split(W(H)) for W in (self.W_Q, self.W_K, self.W_V))
+            return self.attention(Q, K.mT, V, mask)[0]
+
+    def in_a_helper(T):
+        return helped(T)
+
+    def helped(T):
+        return torch.ones(T, T) @ torch.ones(T + 1)
+
+    assert ': return tok_emb(idx) + pos_emb("0 1 2")' in message_of(
+        "embed_with_positions", in_torch
+    )
+    assert ": return self.attention(Q, K.mT" in message_of("MyMultiHeadAttention", InTheCourse)
+    assert ": return torch.ones(T, T) @" in message_of("causal_mask", in_a_helper)
+
+
+def test_an_error_with_no_words_too_many_or_none_that_can_be_made_is_told_shortly():
+    class Odd(Exception):
+        def __str__(self):
+            raise OSError("odd")
+
+    def raising(error):
+        def answer(T):
+            raise error
+
+        return answer
+
+    assert "an error: ValueError\n" in message_of("causal_mask", raising(ValueError()))
+    assert "an error: Odd\n" in message_of("causal_mask", raising(Odd()))
+    assert len(message_of("causal_mask", raising(ValueError("long " * 1000)))) < 600
+
+
+@pytest.mark.parametrize("method", ["bool", "unflatten"])  # in C++ and in Python
+def test_brackets_that_were_forgotten_are_named(method):
+    message = message_of("causal_mask", lambda T: getattr(torch.ones(T, T), method))
+    assert f"the method {method} itself: the brackets () that call it are missing" in message
+
+
+def test_what_came_back_instead_is_told_and_how_to_mend_it():
+    def without_averages(Q, K, V, mask=None):
+        return None, (Q @ K.mT).softmax(-1)
+
+    def unscaled_without_weights(Q, K, V, mask=None):
+        return (Q @ K.mT).softmax(-1) @ V, None
+
+    attention, distance = "scaled_dot_product_attention", "mean_attention_distance"
+    assert "It is None." in message_of(attention, without_averages)
+    assert "V_bar is not what equation 4 gives" in message_of(attention, unscaled_without_weights)
+    row = from_the_bank("causal_mask", "row_compared_with_itself")
+    assert "Make one a column: `x[:, None]`" in message_of("causal_mask", row)
+    numbers, tensors = (from_the_bank(distance, f"list_of_{x}") for x in ("numbers", "tensors"))
+    assert "`torch.tensor` makes a tensor of them" in message_of(distance, numbers)
+    assert "`torch.stack` makes a tensor of them" in message_of(distance, tensors)
+
+
+def test_a_tiny_case_is_one_in_which_the_mistake_is_seen():
+    attention = "scaled_dot_product_attention"
+    said = message_of(attention, from_the_bank(attention, "capital_t"))
+    assert "given as one text with one head, (1, 1, 3, 4):" in said
+    assert "yours: an error" in said
+    said = message_of(attention, from_the_bank(attention, "mask_in_square_brackets"))
+    assert "(1, 1, 3, 4), under the causal mask:" in said
+    triangle = from_the_bank("causal_mask", "triu_of_ones")
+    assert "With 1 for True and 0 for False:" in message_of("causal_mask", triangle)
+    distance = "mean_attention_distance"
+    said = message_of(distance, from_the_bank(distance, "text_zero"))
+    assert "which change places in a second text:" in said
+
+    class LastColumn(checks.reference("MyBlock")):
+        def forward(self, H, mask):
+            return super().forward(H, mask) + torch.eye(H.size(-1))[-1]
+
+    assert "columns 8 to 11" in message_of("MyBlock", LastColumn)
+
+
+def test_a_tiny_case_of_another_shape_is_told_as_such():
+    def odd_for_short_texts(idx, tok_emb, pos_emb):
+        return tok_emb(idx) if idx.size(1) > 3 else tok_emb(idx)[0]
+
+    assert "yours: wrong shape" in message_of("embed_with_positions", odd_for_short_texts)
+
+
+def test_a_fill_that_is_not_low_enough_is_told_and_its_small_weight_is_not_shown_as_0():
+    name = "scaled_dot_product_attention"
+    message = message_of(name, from_the_bank(name, "fill_of_minus_ten"))
+    assert "Yours amounts to -10." in message
+    assert re.search(r"\d\.\d+e-0[56]", message)
+
+
+def test_a_view_of_heads_that_do_not_lie_in_a_row_is_told_to_be_a_reshape():
+    step_by_step = from_the_bank("scaled_dot_product_attention", "step_by_step")
+
+    def viewed(Q, K, V, mask=None):
+        T, d_k = Q.shape[-2:]
+        V_bar, A = step_by_step(*(x.view(-1, T, d_k) for x in (Q, K, V)), mask)
+        return V_bar.view(Q.shape), A.view(*Q.shape[:-1], T)
+
+    assert "`reshape` does the same" in message_of("scaled_dot_product_attention", viewed)
+
+
+def test_a_mistake_and_an_error_at_once_are_both_told():
+    for name, style, idea in (
+        ("scaled_dot_product_attention", "unscaled_and_only_two_dimensions", "divided by √d_k"),
+        ("embed_with_positions", "scaled_and_always_five_positions", "embeddings are scaled"),
+    ):
+        message = message_of(name, from_the_bank(name, style))
+        assert idea in message
+        assert "stopped with an error: RuntimeError" in message
+
+
+def test_a_memory_of_an_earlier_call_is_noticed():
+    tables = {}
+
+    def worked_on_in_place(A):
+        t = torch.arange(A.size(-1))
+        table = tables.setdefault(A.shape, t[:, None] - t)
+        result = (A * table).sum(-1).mean((0, 2))
+        table += 1
+        return result
+
+    verdict = checks.judge("mean_attention_distance", worked_on_in_place)
+    assert verdict.misconception == "only in some cases"
+    assert "the second time it is called" in verdict.message
+
+
+def test_a_checkpoint_looks_at_gradients_where_they_are_switched_off():
+    answer = from_the_bank("scaled_dot_product_attention", "step_by_step")
+    with torch.no_grad():
+        assert checks.judge("scaled_dot_product_attention", answer).status == "passed"
+
+
+def test_a_checkpoint_leaves_warnings_and_the_default_dtype_alone():
+    def in_double_precision(T):
+        torch.set_default_dtype(torch.float64)
+        return torch.ones(T, T).tril().bool()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        try:
+            assert checks.judge("causal_mask", in_double_precision).status == "passed"
+            assert torch.get_default_dtype() == torch.float32
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert warnings.filters == before
+
+
+def test_what_is_wrong_is_printed_and_that_the_lesson_goes_on(capsys):
+    checks.causal_mask(lambda T: torch.ones(T, T).triu().bool())
+    said = capsys.readouterr().out
+    assert "  Your triangle is the upper one" in said
+    assert "  expected causal_mask(4)    yours" in said
+    assert "The lesson goes on with the course's own function. Mend yours" in said
+    checks.causal_mask(unwritten)
+    assert "The lesson goes on with the course's own function until" in capsys.readouterr().out
+    checks.causal_mask(checks.reference("causal_mask"))
+    assert "The lesson goes on" not in capsys.readouterr().out
+
+
+def test_what_was_handed_in_is_kept_right_or_wrong_but_not_a_stub():
+    def wrong(T):
+        return torch.ones(T, T).triu().bool()
+
+    checks.causal_mask(wrong)
+    checks.causal_mask(unwritten)
+    checks.embed_with_positions(unwritten)
+    checks.causal_mask(checks.reference("causal_mask"))
+    assert checks.attempts() == {"causal_mask": wrong}
+
+
+def test_what_was_measured_is_marked_by_whether_it_held(capsys):
+    checks.confirm("nothing leaks", False, "0.3")
+    checks.confirm("rows sum to 1", True, "1.0")
+    assert capsys.readouterr().out == "✗ nothing leaks: 0.3\n✓ rows sum to 1: 1.0\n"
+    checks.tally()
+    said = capsys.readouterr().out
+    assert "Measured along the way: 1 of 2 as they have to be" in said
+    assert "  ✗ nothing leaks\n  ✓ rows sum to 1\n" in said
+
+
+def test_asked_to_be_strict_nothing_is_raised_over_what_is_right(monkeypatch, capsys):
+    monkeypatch.setenv("MINIGPT_STRICT", "1")
+    checks.confirm("nothing leaks", True, "0.0")
+    for name in NAMES:
+        answer = next(a for a in answers(name) if a.misconception is None)
+        assert getattr(checks, name)(answer) is answer
+    capsys.readouterr()
+    checks.tally()
+    said = capsys.readouterr().out
+    assert "Core exercises: 4 of 4 passed\n" in said
+    assert "Challenge (optional): 2 of 2 passed\n" in said
+
+
+def test_only_a_1_asks_to_be_strict(monkeypatch):
+    monkeypatch.setenv("MINIGPT_STRICT", "0")
+    assert checks.causal_mask(unwritten) is checks.reference("causal_mask")

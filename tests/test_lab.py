@@ -1,20 +1,22 @@
 """What the lab needs around the lesson: budget, predictions, table, the student's work."""
 
 import functools
+import json
 import sys
 import types
 from dataclasses import replace
 
 import pytest
 import torch
-from support import same_bits, small_corpus
+from support import random_model, same_bits, small_corpus
 
 from minigpt import checks, figures, lab
-from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, read_json
+from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, read_json, save_model
 from minigpt.attention import scaled_dot_product_attention
+from minigpt.corpus import random_batch
 from minigpt.evaluation import Score
 from minigpt.lstm import LSTM
-from minigpt.model import MiniGPT
+from minigpt.model import Config, MiniGPT
 from minigpt.training import History, budget_for, train_lm
 
 CPU = torch.device("cpu")
@@ -45,6 +47,20 @@ def colab(monkeypatch):
     return asked
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """Stand in for the clock: a second passes with every 32 texts that are drawn."""
+    texts = [0]
+
+    def drawn(ids, batch_size, *more):
+        texts[0] += batch_size
+        return random_batch(ids, batch_size, *more)
+
+    stopped = types.SimpleNamespace(perf_counter=lambda: texts[0] / 32)
+    monkeypatch.setattr(lab, "time", stopped)
+    monkeypatch.setattr(lab, "random_batch", drawn)
+
+
 def test_without_a_gpu_the_budget_is_quick_and_the_environment_may_choose(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("MINIGPT_STEPS", "20")
@@ -57,12 +73,38 @@ def test_without_a_gpu_the_budget_is_quick_and_the_environment_may_choose(capsys
     assert "Jupyter without a GPU" in said
     assert "QUICK, a short one, 20 steps with a batch of 16" in said
     assert "nothing to do" in said
+    assert "less than two minutes of training" in said
+
+
+def test_with_a_gpu_the_budget_is_the_full_one(capsys, monkeypatch, clock):
+    class OnTheGPU(MiniGPT):
+        """A small model that stays where it is, as there may be no GPU."""
+
+        def __init__(self):
+            super().__init__(Config(d=8, n_h=2, n_l=1))
+
+        def to(self, device):
+            assert device.type == "cuda"
+            return self
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla T4")
+    monkeypatch.setattr(lab, "MiniGPT", OnTheGPU)
+    runtime = lab.start()
+    assert runtime == lab.Runtime(torch.device("cuda"), "full", budget_for("gpt", "full"))
+    said = capsys.readouterr().out
+    assert "Jupyter with a GPU, Tesla T4" in said
+    assert "the full one, 3,000 steps with a batch of 64" in said
+    assert "about 100 minutes of training" in said
+    assert "No GPU" not in said
 
 
 def test_in_colab_without_a_gpu_the_way_to_one_is_told(capsys, monkeypatch, colab):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     lab.start()
-    assert "Runtime → Change runtime type → T4 GPU" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Runtime: Colab without a GPU" in said
+    assert "Runtime → Change runtime type → T4 GPU" in said
 
 
 @pytest.mark.parametrize(
@@ -78,11 +120,17 @@ def test_timing_a_few_steps_leaves_chance_alone():
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    model = LSTM(vocab_size=len(small_corpus().vocabulary), d_emb=4, d_h=4)
-    torch.manual_seed(3)
-    budget = replace(budget_for("lstm", "quick"), batch_size=2, T=8)
+    model = random_model(vocab_size=len(small_corpus().vocabulary), dropout=0.5)
+    budget = replace(budget_for("gpt", "quick"), batch_size=2, T=8)
     assert lab.seconds_per_step(model, small_corpus(), budget) > 0
     assert torch.equal(torch.rand(2), expected)
+    assert model.training  # what was timed is training, dropout included
+
+
+def test_the_time_of_a_step_is_the_mean_of_all_but_the_first_two(clock):
+    model = LSTM(vocab_size=len(small_corpus().vocabulary), d_emb=4, d_h=4)
+    budget = replace(budget_for("lstm", "quick"), batch_size=64, T=8)
+    assert lab.seconds_per_step(model, small_corpus(), budget) == 2
 
 
 def test_a_prediction_stands_beside_its_outcome(capsys):
@@ -101,6 +149,25 @@ def test_a_prediction_stands_beside_its_outcome(capsys):
     assert "you predicted: nothing\n  it came out:   LSTM" in capsys.readouterr().out
     predict.show()
     assert capsys.readouterr().out.count("it came out") == 3
+
+
+@pytest.mark.parametrize(
+    ("guess", "outcome", "said"),
+    [
+        (4, 4, "4\n  it came out:   4   (exactly)"),
+        ("LSTM", "LSTM", "LSTM\n  it came out:   LSTM   (exactly)"),
+        (1, 0, "1\n  it came out:   0"),
+        (1, -2, "1\n  it came out:   -2   (off by 150.0%)"),
+        (True, 8.0, "True\n  it came out:   8"),
+        ([None, None], 1234.56, "nothing\n  it came out:   1235"),
+    ],
+)
+def test_a_prediction_and_its_outcome_are_written_for_people(guess, outcome, said, capsys):
+    predict = lab.Predictions()
+    predict("it", guess)
+    assert capsys.readouterr().out == f"it\n  you predict: {said.splitlines()[0]}\n"
+    predict.compare("it", outcome)
+    assert capsys.readouterr().out == f"it\n  you predicted: {said}\n"
 
 
 ODD = ["about a million", [None, None], True, float("nan"), {"a": 1}, 10**400, torch.ones(2)]
@@ -139,6 +206,48 @@ def test_the_table_sets_the_student_s_model_beside_the_rows_of_its_budget(size):
     assert "do not compare" not in table.note
 
 
+def test_every_cell_of_the_rows_beside_the_student_s_is_the_one_on_record(clock):
+    rows = read_json(DATA / "baselines.json")["rows"]
+    lstms = {name: LSTM(d_emb=4, d_h=4) for name in ("lstm-lab3", "lstm-quick")}
+    before = {name: {k: v.clone() for k, v in m.state_dict().items()} for name, m in lstms.items()}
+    scores = {"gpt": Score(1.7, 10), "lstm-lab3": Score(1.25, 10), "lstm-quick": Score(1.5, 10)}
+    trained = lab.Trained(MiniGPT(), History(1_500, 0.0), "quick", "the course's")
+    table = lab.results(trained, scores, lstms)
+    for row, name in zip(table.rows, ("trigram", "5-gram"), strict=False):
+        nats = rows[name]["nats"]
+        perplexity, bits = f"{rows[name]['perplexity']:.2f}", f"{rows[name]['bits']:.2f}"
+        expected = [rows[name]["name"], "–", "counts", "–", f"{nats:.4f}", perplexity, bits, "–"]
+        assert row == expected
+    seeds = f"{rows['lstm-quick']['lowest']:.4f} to {rows['lstm-quick']['highest']:.4f}"
+    assert [row[1:] for row in table.rows[2:4]] == [
+        ["350,593", "2,000 × 64", "≈ 4,000", "1.2500", "3.49", "1.80", "–"],
+        ["350,593", "1,500 × 16", "≈ 750", "1.5000", "4.48", "2.16", seeds],
+    ]
+    assert table.rows[-1][0] == "Mini-GPT, the course's"
+    assert table.rows[-1][3] == "–"  # its seconds are not known
+    for name, model in lstms.items():  # which were timed, and have learned nothing from it
+        assert all(torch.equal(v, before[name][k]) for k, v in model.state_dict().items())
+
+
+def test_a_copy_to_be_timed_has_the_sizes_of_the_lstm():
+    lstm = LSTM(vocab_size=7, d_emb=4, d_h=6)
+    copied = lab.load_copy(lstm)
+    assert copied is not lstm
+    assert copied.sizes == lstm.sizes
+
+
+def test_an_n_gram_s_score_is_the_one_on_record():
+    rows = read_json(DATA / "baselines.json")["rows"]
+    assert lab.ngram_nats() == rows["trigram"]["nats"]
+    assert lab.ngram_nats("5-gram") == rows["5-gram"]["nats"]
+
+
+def test_a_model_trained_longer_is_not_set_beside_the_seeds_without_a_word_either(clock):
+    trained = lab.Trained(MiniGPT(), History(2_000, 3.0), "quick")
+    table = lab.results(trained, {"gpt": Score(1.6, 10)}, {})
+    assert "2,000 steps, those on record for 1,500: the two do not compare" in table.note
+
+
 def test_a_model_stopped_early_is_not_set_beside_the_seeds_without_a_word():
     lstms = untrained_lstms("quick")
     scores = {name: Score(1.6, 10) for name in ["gpt", *lstms]}
@@ -154,12 +263,17 @@ def test_a_table_is_shown_to_people_and_to_screen_readers():
     assert page.count('scope="row"') == 2
     assert "a &lt; b" in page
     assert "<p>A note.</p>" in page
+    bare = lab.Table(["Model", "Nats"], [["c", "< 1.5"]])
+    assert "<td>&lt; 1.5</td>" in bare._repr_html_()
+    assert "<p>" not in bare._repr_html_()
+    assert repr(bare).splitlines()[-1] == "c      < 1.5"
 
 
 @pytest.mark.slow
-def test_the_lstms_to_compare_with_are_loaded_trained():
-    lstms = lab.load_lstms("quick", CPU)
-    assert list(lstms) == ["lstm-lab3", "lstm-quick"]
+@pytest.mark.parametrize("size", ["full", "quick"])
+def test_the_lstms_to_compare_with_are_loaded_trained(size):
+    lstms = lab.load_lstms(size, CPU)
+    assert list(lstms) == ["lstm-lab3", f"lstm-{size}"]
     assert not any(model.training for model in lstms.values())
 
 
@@ -168,6 +282,24 @@ def test_the_curves_on_record_are_those_of_the_chosen_runs():
         curves = lab.recorded_curves(size)
         assert len(curves) == 3
         assert all(curve[-1]["step"] == steps for curve in curves)
+
+
+def test_runs_with_another_budget_mask_or_model_give_no_curve(tmp_path, monkeypatch):
+    (path, *_) = sorted((DATA / "runs").glob("gpt-quick-*-seed0.json"))
+    run = read_json(path)
+    runs = {
+        "gpt-quick-seed0": run,
+        "gpt-quick-300steps": run | {"budget": run["budget"] | {"steps": 300}},
+        "gpt-quick-no-mask": run | {"valid_under_mask": 3.0},
+        "gpt-quick-wide": run | {"config": run["config"] | {"d": 256}},
+        "lstm-quick-seed0": run,
+        "gpt-full-seed0": run,
+    }
+    (tmp_path / "runs").mkdir()
+    for name, content in runs.items():
+        (tmp_path / "runs" / f"{name}.json").write_text(json.dumps(content))
+    monkeypatch.setattr(lab, "DATA", tmp_path)
+    assert lab.recorded_curves("quick") == [run["curve"]]
 
 
 def test_the_committed_model_runs_under_the_student_s_functions(capsys):
@@ -181,6 +313,7 @@ def test_the_committed_model_runs_under_the_student_s_functions(capsys):
     assert trained.history.steps == 3_000
     assert trained.history.curve[-1]["step"] == 3_000
     assert (trained.size, trained.owner) == ("full", "the course's")
+    assert trained.history.seconds == 0  # spent on another machine
     trained.model(torch.zeros(1, 5, dtype=torch.long))
     assert len(calls) == 4
     assert "3,000 steps" in capsys.readouterr().out
@@ -226,6 +359,25 @@ def test_saved_work_comes_back_whole_and_code_is_printed_but_never_run(
     assert checks.verdicts()["causal_mask"].status == "not attempted"
 
 
+def test_work_on_the_course_s_model_stays_the_course_s(tmp_path, capsys):
+    path = tmp_path / "work.safetensors"
+    trained = lab.Trained(MiniGPT(), History(3_000, 0.0, []), "full", "the course's")
+    lab.save_work(trained, lab.Predictions(), path)
+    assert "the code of no function" in capsys.readouterr().out
+    again = lab.restore_work(CPU, lab.Predictions(), path)
+    assert (again.size, again.owner) == ("full", "the course's")
+
+
+def test_what_was_predicted_since_stands_over_what_was_saved(tmp_path):
+    path = tmp_path / "work.safetensors"
+    saved = lab.Predictions({"best": "LSTM", "spread": 4}, {"spread": 4.04, "best": "LSTM"})
+    lab.save_work(lab.Trained(MiniGPT(), History(20, 3.5, []), "quick"), saved, path)
+    now = lab.Predictions({"best": "mini-GPT", "parameters": 1}, {"spread": 4.05})
+    lab.restore_work(CPU, now, path)
+    assert now.guesses == {"best": "mini-GPT", "spread": 4, "parameters": 1}
+    assert now.outcomes == {"spread": 4.05, "best": "LSTM"}
+
+
 def test_code_that_is_written_already_is_not_printed_again(tmp_path, capsys):
     predict, path = lab.Predictions(), tmp_path / "work.safetensors"
     lab.save_work(worked(predict), predict, path)
@@ -264,6 +416,10 @@ def test_work_that_is_damaged_or_foreign_is_refused_and_changes_nothing(tmp_path
         lab.restore_work(CPU, anew, path)
     with pytest.raises(DamagedFileError, match="not written by the lab's saving cell"):
         lab.restore_work(CPU, anew, SHIPPED["lstm-quick"])
+    history = {"steps": 20, "seconds": 3.5, "curve": []}
+    save_model(path, MiniGPT(), history=history, size="quick", owner="yours")
+    with pytest.raises(DamagedFileError, match="not written by the lab's saving cell"):
+        lab.restore_work(CPU, anew, path)
     assert anew == lab.Predictions()
 
 

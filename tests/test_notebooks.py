@@ -69,6 +69,74 @@ def test_a_stale_notebook_is_reported_and_left_alone(monkeypatch, tmp_path, caps
     assert stale.read_text() == "old"
 
 
+def test_a_stale_or_missing_notebook_is_written_once(monkeypatch, tmp_path, capsys):
+    missing, stale = tmp_path / "missing.ipynb", tmp_path / "stale.ipynb"
+    stale.write_text("old")
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(build, "notebooks", lambda: {missing: "new", stale: "new too"})
+    monkeypatch.setattr(sys, "argv", ["build.py"])
+    assert build.main() == 0
+    assert capsys.readouterr().out == "wrote missing.ipynb\nwrote stale.ipynb\n"
+    assert (missing.read_text(), stale.read_text()) == ("new", "new too")
+    assert build.main() == 0
+    assert capsys.readouterr().out == ""
+
+
+SOURCE = """\
+# %% [markdown]
+# See [the briefing](index), [equation 6](eq-6), [equation 99](eq-99) and [this](file:README.md).
+
+# %% tags=["hide-input"] cellView="form" odd="yes"
+# The repository is {repository} at {ref}.
+
+# %%
+class MyLayer:
+    def forward(self, H):
+        # TODO: give back H
+        ### BEGIN SOLUTION
+        return H
+        ### END SOLUTION
+"""
+
+
+def test_a_small_source_gives_the_notebooks_that_one_expects(monkeypatch, tmp_path):
+    import links
+
+    (tmp_path / "lab.py").write_text(SOURCE)
+    monkeypatch.setattr(build, "SOURCE", tmp_path / "lab.py")
+    texts = build.notebooks()
+    student, solved = (nbformat.reads(texts[p], 4) for p in (build.STUDENT, build.SOLVED))
+    here = links.read({})
+    assert [cell.source for cell in student.cells] == [
+        f"See [the briefing]({here.site}/book/index.html), "
+        f"[equation 6]({here.site}/book/briefing/03-causal-mask.html#equation-eq-6), "
+        f"equation 99 and [this]({here.repository}/blob/{here.ref}/README.md).",
+        f"# The repository is {here.repository} at {here.ref}.",
+        "class MyLayer:\n    def forward(self, H):\n        # TODO: give back H\n"
+        "        raise NotImplementedError",
+        "<details>\n<summary>Solution</summary>\n\n```python\n"
+        "class MyLayer:\n    def forward(self, H):\n        return H\n```\n\n</details>",
+    ]
+    assert [cell.source for cell in solved.cells][2:] == [
+        "class MyLayer:\n    def forward(self, H):\n        return H"
+    ]
+    for notebook in (student, solved):
+        assert notebook.cells[1].metadata == {"tags": ["hide-input"], "cellView": "form"}
+        assert notebook.cells[0].metadata == notebook.cells[2].metadata == {}
+
+
+def test_a_fork_s_address_leaves_the_committed_notebooks_as_they_are(monkeypatch):
+    monkeypatch.setenv("MINIGPT_REPOSITORY", "https://github.com/ada/gpt")
+    for path, text in build.notebooks().items():
+        assert path.read_text() == text
+
+
+def test_every_cell_of_code_is_python(student, solved):
+    for notebook in (student, solved):
+        for source in code(notebook):
+            compile(source, "cell", "exec")
+
+
 @pytest.mark.parametrize("path", [build.STUDENT, build.SOLVED], ids=["student", "solved"])
 def test_a_notebook_is_committed_without_outputs_and_with_constant_ids(path):
     notebook = json.loads(path.read_text())
@@ -78,6 +146,7 @@ def test_a_notebook_is_committed_without_outputs_and_with_constant_ids(path):
         if cell["cell_type"] == "code":
             assert (cell["outputs"], cell["execution_count"]) == ([], None)
     assert notebook["metadata"]["accelerator"] == "GPU"
+    assert notebook["metadata"]["colab"]["gpuType"] == "T4"
 
 
 def test_the_minutes_of_the_exercises_are_those_announced(student):
@@ -161,9 +230,13 @@ def test_a_fork_s_address_reaches_every_link():
         "https://mybinder.org/v2/gh/ada/gpt/class%2F2026?labpath=labs%2Flab5_transformer.ipynb"
     )
     assert fork.page("book/index") == "https://ada.github.io/gpt/book/index.html"
+    assert fork.file("README.md") == "https://github.com/ada/gpt/blob/class/2026/README.md"
     assert not fork.placeholder
-    with pytest.raises(ValueError, match=r"https://github\.com/owner/name"):
-        links.read({"MINIGPT_REPOSITORY": "ada/gpt"})
+    unset = links.read({"MINIGPT_REPOSITORY": "https://github.com/OWNER/REPOSITORY"})
+    assert unset.placeholder
+    for address in ("ada/gpt", "https://github.com/ada/gpt/tree/main"):
+        with pytest.raises(ValueError, match=r"https://github\.com/owner/name"):
+            links.read({"MINIGPT_REPOSITORY": address})
 
 
 def set_up_cell(student) -> str:

@@ -6,6 +6,7 @@ from torch import nn
 
 from minigpt.attention import MultiHeadAttention, scaled_dot_product_attention
 from minigpt.model import FeedForward
+from wrong_answers import MyMultiHeadAttention as layers
 from wrong_answers.bank import right, wrong
 
 
@@ -376,3 +377,76 @@ class unwritten_layer_inside(Given):
     def forward(self, H, mask):
         H = H + self.dropout(self.attn(self.norm_1(H), mask))
         return H + self.dropout(self.ffn(self.norm_2(H)))
+
+
+class Whole(Given):
+    """A right forward pass, to be spoiled."""
+
+    def forward(self, H, mask):
+        H = H + self.dropout(self.attn(self.norm_1(H), mask))
+        return H + self.dropout(self.ffn(self.norm_2(H)))
+
+
+@right
+class dropout_only_in_training(Given):
+    def forward(self, H, mask):
+        H = H + self.dropped(self.attn(self.norm_1(H), mask))
+        return H + self.dropped(self.ffn(self.norm_2(H)))
+
+    def dropped(self, x):
+        return self.dropout(x) if self.training else x
+
+
+@right
+class own_layer_inside(Whole):
+    def __init__(self, config, *, attention=scaled_dot_product_attention):
+        super().__init__(config, attention=attention)
+        self.attn = layers.view_and_transpose(config.d, config.n_h, attention=attention)
+
+
+@wrong("raise left in")
+class raise_left_in(Given):
+    def forward(self, H, mask):
+        H = H + self.dropout(self.attn(self.norm_1(H), mask))
+        raise NotImplementedError
+        return H
+
+
+@wrong("raise left in")
+class raise_left_in_the_beginning(Whole):
+    def __init__(self, config, *, attention=scaled_dot_product_attention):
+        super().__init__(config, attention=attention)
+        self.d = config.d
+        raise NotImplementedError
+
+
+@wrong("wrong type")
+class no_module:
+    def __init__(self, config, *, attention=scaled_dot_product_attention):
+        self.d = config.d
+
+
+@wrong("other weights")
+class third_normalization(Whole):
+    def __init__(self, config, *, attention=scaled_dot_product_attention):
+        super().__init__(config, attention=attention)
+        self.norm_3 = nn.LayerNorm(config.d)
+
+
+@wrong("wrong values")
+class own_mask_always(Whole):
+    def forward(self, H, mask):
+        T = H.size(1)
+        return super().forward(H, torch.ones(T, T).tril().bool())
+
+
+@wrong("only in some cases")
+class no_mask_for_long_texts(Whole):
+    def forward(self, H, mask):
+        return super().forward(H, mask if H.size(1) < 100 else None)
+
+
+@wrong("only in some cases")
+class one_character_squeezed(Whole):
+    def forward(self, H, mask):
+        return super().forward(H, mask).squeeze(1)

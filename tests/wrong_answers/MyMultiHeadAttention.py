@@ -453,3 +453,61 @@ class another_layer_in_training(Given):
         )
         V_bar, _ = self.attention(Q, K, V, None if self.training else mask)
         return self.W_proj(V_bar.transpose(1, 2).reshape(B, T, d))
+
+
+class Whole(Given):
+    """A right forward pass, to be spoiled."""
+
+    def forward(self, H, mask=None):
+        Q, K, V = (
+            W(H).unflatten(-1, (self.n_h, -1)).transpose(1, 2)
+            for W in (self.W_Q, self.W_K, self.W_V)
+        )
+        V_bar, _ = self.attention(Q, K, V, mask)
+        return self.W_proj(V_bar.transpose(1, 2).flatten(2))
+
+
+@wrong("raise left in")
+class raise_left_in(Given):
+    def forward(self, H, mask=None):
+        Q = self.W_Q(H)
+        raise NotImplementedError
+        return Q
+
+
+@wrong("wrong type")
+class no_module:
+    def __init__(self, d, n_h, *, attention=scaled_dot_product_attention):
+        self.n_h = n_h
+
+
+@wrong("other weights")
+class one_projection_for_all_three(Whole):
+    def __init__(self, d, n_h, *, attention=scaled_dot_product_attention):
+        super().__init__(d, n_h, attention=attention)
+        self.W_QKV = nn.Linear(d, 3 * d, bias=False)
+
+
+@wrong("wrong values")
+class own_mask_always(Whole):
+    def forward(self, H, mask=None):
+        T = H.size(1)
+        return super().forward(H, torch.ones(T, T).tril().bool())
+
+
+@wrong("raised an error")
+class mask_always_expected(Whole):
+    def forward(self, H, mask=None):
+        return super().forward(H, mask.bool())
+
+
+@wrong("only in some cases")
+class no_mask_for_long_texts(Whole):
+    def forward(self, H, mask=None):
+        return super().forward(H, mask if H.size(1) < 100 else None)
+
+
+@wrong("only in some cases")
+class one_character_squeezed(Whole):
+    def forward(self, H, mask=None):
+        return super().forward(H, mask).squeeze(1)

@@ -345,3 +345,56 @@ def raise_left_in(T):
     mask = torch.ones(T, T).tril().bool()
     raise NotImplementedError
     return mask
+
+
+@wrong("wrong values")
+def this_one_and_the_one_before(T):
+    t = torch.arange(T)
+    back = t[:, None] - t
+    return (back == 0) | (back == 1)
+
+
+@wrong("wrong values")
+def plus_and_minus_one(T):
+    return torch.ones(T, T).tril() * 2 - 1
+
+
+@wrong("upper triangle")
+def characters_still_to_come(T):
+    t = torch.arange(T)
+    return (t - t[:, None] + 1).clamp(min=0)
+
+
+@wrong("nothing allowed")
+def zeros_cut_to_a_triangle(T):
+    return torch.zeros(T, T).tril().bool()
+
+
+@wrong("mirrored")
+def rows_flipped(T):
+    return torch.ones(T, T).tril().bool().flip(0)
+
+
+@wrong("mirrored")
+def columns_flipped(T):
+    return torch.ones(T, T).tril().bool().flip(1)
+
+
+@wrong("wrong shape")
+def squeezed(T):
+    return torch.ones(T, T).tril().bool().squeeze()  # a single number for T = 1
+
+
+@wrong("wrong size")
+def doubled_until_it_is_long_enough(T):
+    mask = torch.ones(1, 1)
+    while len(mask) < T:  # right for powers of 2
+        above = torch.cat([mask, torch.zeros_like(mask)], dim=1)
+        mask = torch.cat([above, torch.cat([torch.ones_like(mask), mask], dim=1)])
+    return mask.bool()
+
+
+@wrong("only in some cases")
+def looked_up_in_a_fixed_one(T):
+    t = torch.arange(T)
+    return torch.ones(100, 100).tril().bool()[t[:, None], t]

@@ -384,3 +384,60 @@ def device_left_out(idx, tok_emb, pos_emb):
 @right
 def device_by_to(idx, tok_emb, pos_emb):
     return tok_emb(idx) + pos_emb(torch.arange(idx.size(1)).to(idx.device))
+
+
+@wrong("wrong type")
+def by_way_of_numpy(idx, tok_emb, pos_emb):
+    H = tok_emb(idx) + pos_emb(torch.arange(idx.size(1)))
+    return H.detach().numpy()
+
+
+@wrong("wrong type")
+def sparse(idx, tok_emb, pos_emb):
+    return (tok_emb(idx) + pos_emb(torch.arange(idx.size(1)))).to_sparse()
+
+
+@wrong("wrong values")
+def third_position_for_all_that_follow(idx, tok_emb, pos_emb):
+    # A text of three characters shows nothing of it.
+    return tok_emb(idx) + pos_emb(torch.arange(idx.size(1)).clamp(max=2))
+
+
+@wrong("raised an error")
+def positions_from_three(idx, tok_emb, pos_emb):
+    T = idx.size(1)
+    return tok_emb(idx) + pos_emb(torch.arange(3, T + 3))
+
+
+@wrong("embeddings scaled")
+def scaled_and_always_five_positions(idx, tok_emb, pos_emb):
+    return tok_emb(idx) * math.sqrt(tok_emb.embedding_dim) + pos_emb(torch.arange(5))
+
+
+@wrong("only in some cases")
+def one_text_squeezed(idx, tok_emb, pos_emb):
+    return (tok_emb(idx) + pos_emb(torch.arange(idx.size(1)))).squeeze(0)
+
+
+@wrong("only in some cases")
+def one_character_squeezed(idx, tok_emb, pos_emb):
+    return (tok_emb(idx) + pos_emb(torch.arange(idx.size(1)))).squeeze(1)
+
+
+@wrong("only in some cases")
+def at_most_32_texts(idx, tok_emb, pos_emb):
+    B, T = idx.shape
+    return tok_emb(idx) + pos_emb(torch.arange(T).expand(min(B, 32), T))
+
+
+@wrong("only in some cases")
+def indices_viewed_as_a_row(idx, tok_emb, pos_emb):
+    H = tok_emb(idx.view(-1)).view(*idx.shape, -1)
+    return H + pos_emb(torch.arange(idx.size(1)))
+
+
+@wrong("only in some cases")
+def gradient_asked_for(idx, tok_emb, pos_emb):
+    H = tok_emb(idx) + pos_emb(torch.arange(idx.size(1)))
+    H.retain_grad()  # under no_grad there is none, and torch refuses
+    return H

@@ -370,3 +370,29 @@ def at_most_63_back(A):
     positions = torch.arange(A.size(-1))
     back = (positions[:, None] - positions).clamp(max=63)
     return (A * back).sum(dim=-1).mean(dim=(0, 2))
+
+
+@wrong("wrong values")
+def one_character_more(A):
+    positions = torch.arange(A.size(-1))
+    back = positions[:, None] - positions + 1
+    return (A * back).sum(dim=-1).mean(dim=(0, 2))
+
+
+@wrong("only in some cases")
+def first_eight_texts(A):
+    positions = torch.arange(A.size(-1))
+    return (A[:8] * (positions[:, None] - positions)).sum(dim=-1).mean(dim=(0, 2))
+
+
+@wrong("only in some cases")
+def one_head_squeezed(A):
+    positions = torch.arange(A.size(-1))
+    return (A * (positions[:, None] - positions)).sum(dim=-1).mean(dim=(0, 2)).squeeze()
+
+
+@wrong("wrong type")
+def list_of_tensors(A):
+    positions = torch.arange(A.size(-1))
+    per_row = (A * (positions[:, None] - positions)).sum(dim=-1)
+    return [per_row[:, head].mean() for head in range(A.size(1))]

@@ -1064,3 +1064,124 @@ def kernel_s_own_mask(Q, K, V, mask=None):
     T = Q.size(-2)
     own = None if mask is None else torch.ones(T, T, dtype=torch.bool).tril()
     return step_by_step(Q, K, V, own)
+
+
+@right
+def nothing_to_read_gives_zeros(Q, K, V, mask=None):
+    A = step_by_step(Q, K, V, mask)[1].nan_to_num()
+    return A @ V, A
+
+
+@wrong("wrong values")
+def computed_in_half_precision(Q, K, V, mask=None):
+    scores = (Q.bfloat16() @ K.bfloat16().mT).float() / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("gradient cut")
+def masked_without_gradients(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        with torch.no_grad():
+            scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("gradient cut")
+def gradients_only_under_a_mask(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    scores = scores.data if mask is None else scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("only three dimensions")
+def batched_product(Q, K, V, mask=None):
+    scores = torch.bmm(Q, K.transpose(1, 2)) / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return torch.bmm(A, V), A
+
+
+@wrong("only three dimensions")
+def einsum_of_three_letters(Q, K, V, mask=None):
+    scores = torch.einsum("btd,bsd->bts", Q, K) / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = torch.where(mask, scores, -math.inf)
+    A = scores.softmax(dim=-1)
+    return torch.einsum("bts,bsd->btd", A, V), A
+
+
+@wrong("no scaling")
+def unscaled_and_only_two_dimensions(Q, K, V, mask=None):
+    scores = Q @ K.T
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("another A returned")
+def scores_returned(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    return scores.softmax(dim=-1) @ V, scores
+
+
+@wrong("mask multiplies the scores")
+def filled_with_minus_a_thousandth(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e-3)  # meant as -1e3
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("fill is not low enough")
+def fill_of_minus_a_hundred(Q, K, V, mask=None):
+    # Nothing is seen of it as long as the allowed scores lie near 0.
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -100)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
+
+
+@wrong("a tuple too few")
+def three_things_returned(Q, K, V, mask=None):
+    V_bar, A = step_by_step(Q, K, V, mask)
+    return V_bar, A, A.argmax(dim=-1)
+
+
+@wrong("only in some cases")
+def batch_of_one_squeezed(Q, K, V, mask=None):
+    V_bar, A = step_by_step(Q, K, V, mask)
+    return V_bar.squeeze(0) if Q.ndim == 4 else V_bar, A
+
+
+@wrong("only in some cases")
+def text_of_one_squeezed(Q, K, V, mask=None):
+    V_bar, A = step_by_step(Q, K, V, mask)
+    return V_bar.squeeze(-2), A
+
+
+@wrong("only in some cases")
+def first_texts_of_a_batch(Q, K, V, mask=None):
+    if Q.ndim == 4:
+        Q, K, V = Q[:32], K[:32], V[:32]
+    return step_by_step(Q, K, V, mask)
+
+
+@wrong("only in some cases")
+def width_of_at_most_64(Q, K, V, mask=None):
+    scores = Q @ K.mT / math.sqrt(min(Q.size(-1), 64))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    A = scores.softmax(dim=-1)
+    return A @ V, A
