@@ -450,3 +450,13 @@ class no_mask_for_long_texts(Whole):
 class one_character_squeezed(Whole):
     def forward(self, H, mask):
         return super().forward(H, mask).squeeze(1)
+
+
+@right
+class dropout_as_a_function(Given):
+    def forward(self, H, mask):
+        def dropped(x):
+            return F.dropout(x, self.dropout.p, self.training)
+
+        H = H + dropped(self.attn(self.norm_1(H), mask))
+        return H + dropped(self.ffn(self.norm_2(H)))

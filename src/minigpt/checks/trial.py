@@ -195,11 +195,14 @@ HINTS = {
     "Can't call numpy()": (
         "Numpy knows no gradient. Stay with operations on tensors; torch has almost all of numpy's."
     ),
+    "argument 'indices' (position 2) must be Tensor": (
+        "An embedding is called with a tensor of whole numbers, such as `torch.arange(T)`."
+    ),
     "must be Tensor, not int": (
         "This function wants a tensor. For a plain number write `** 0.5` or `math.sqrt`; "
         "`torch.ones(T, T)` makes a tensor to start from."
     ),
-    "not subscriptable": (
+    "'Embedding' object is not subscriptable": (
         "An embedding is not indexed but called, with whole numbers: `tok_emb(idx)`."
     ),
     "'Embedding'": (
@@ -207,9 +210,6 @@ HINTS = {
         "`tok_emb(idx)`, `pos_emb(torch.arange(T))`."
     ),
     "for argument #1 'indices'": "An embedding is called with whole numbers, such as torch.arange.",
-    "argument 'indices' (position 2) must be Tensor": (
-        "An embedding is called with a tensor of whole numbers, such as `torch.arange(T)`."
-    ),
     "index out of range in self": (
         "An embedding was asked for a row that it does not have. Positions run from 0 to T - 1, "
         "with T taken from idx."
