@@ -342,7 +342,6 @@ def save_work(trained: Trained, predictions: Predictions = predict, path: Path =
         predictions=_plain(predictions.guesses),
         outcomes=_plain(predictions.outcomes),
         code=code,
-        verdicts={name: asdict(verdict) for name, verdict in checks.verdicts().items()},
     )
     print(f"Saved to {path}: the model, your predictions, and the code of {_listed(code)}.")
     if lost:
