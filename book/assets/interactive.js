@@ -1,0 +1,34 @@
+// What a page offers beyond its static figures. Each part is a module that is fetched only on a page
+// that has the part, or only when the reader asks for it. When that fails, the page keeps its static
+// figure and says why.
+(() => {
+  // Scripts are served from beside this one, wherever the site lives.
+  const here = new URL(".", document.currentScript.src);
+
+  function note(place, words) {
+    const line = document.createElement("p");
+    line.className = "interactive-note";
+    line.setAttribute("role", "status");
+    line.textContent = words;
+    place.append(line);
+    return line;
+  }
+
+  async function mount(place, script) {
+    if (location.protocol === "file:") {
+      note(place, "This page was opened from a file, and a browser lets no file load scripts or data. Opened from a server (make serve), this part is interactive.");
+      return;
+    }
+    try {
+      const module = await import(new URL(script, here));
+      await module.mount(place, here);
+    } catch (error) {
+      note(place, `The interactive part could not be loaded (${error.message}). What is shown here is the static figure; loading the page again may help.`);
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const place of document.querySelectorAll(".scaling-demo")) mount(place, "scaling-demo.js");
+    for (const place of document.querySelectorAll(".explorer")) mount(place, "explorer/explorer.js");
+  });
+})();
