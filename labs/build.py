@@ -37,6 +37,13 @@ METADATA = {
     "colab": {"gpuType": "T4", "provenance": [], "toc_visible": True},
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
+    # For the page of the book that the notebook becomes.
+    "myst": {
+        "html_meta": {
+            "description": "The lab: write attention, its mask and positions yourself, put them "
+            "into a small GPT, train it on Shakespeare and look inside."
+        }
+    },
 }
 
 

@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import yaml
 
@@ -43,6 +43,11 @@ class Links:
         """Open the student's notebook on Binder."""
         ref, path = quote(self.ref, safe=""), quote(LAB, safe="")
         return f"https://mybinder.org/v2/gh/{self.slug}/{ref}?labpath={path}"
+
+    @property
+    def path(self) -> str:
+        """Give the root of the site without its host: /name/."""
+        return urlsplit(self.site).path + "/"
 
     def file(self, path: str) -> str:
         """Show a file of the repository."""

@@ -4,6 +4,7 @@ import functools
 import sys
 import threading
 from collections.abc import Iterator
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -14,7 +15,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).parent))
 from find_browser import ROOT, find
 
+sys.path.append(str(ROOT / "book" / "extensions"))
+import links
+
 SITE = ROOT / "_build" / "html"
+PATH = links.read().path
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -33,7 +38,24 @@ def pages() -> list[str]:
     return [toc["root"], *chapters]
 
 
-class Quiet(SimpleHTTPRequestHandler):
+class Pages(SimpleHTTPRequestHandler):
+    """Serve the site as GitHub Pages does: below its path, and 404.html for what is not there."""
+
+    def translate_path(self, path: str) -> str:
+        inside = path.startswith(PATH)
+        return super().translate_path("/" + path.removeprefix(PATH) if inside else "/nowhere")
+
+    def send_error(self, code: int, *args: object, **named: object) -> None:
+        if code != HTTPStatus.NOT_FOUND:
+            super().send_error(code, *args, **named)
+            return
+        body = (SITE / "404.html").read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def log_message(self, *args: object) -> None:
         pass
 
@@ -42,11 +64,11 @@ class Quiet(SimpleHTTPRequestHandler):
 def site() -> Iterator[str]:
     if not (SITE / "index.html").exists():
         raise RuntimeError(f"no book at {SITE}: run make book")
-    handler = functools.partial(Quiet, directory=str(SITE))
+    handler = functools.partial(Pages, directory=str(SITE))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
+        yield f"http://127.0.0.1:{server.server_port}{PATH}"
         server.shutdown()
         thread.join()
 
