@@ -26,7 +26,8 @@ from minigpt.artifacts import DATA, load_model
 from minigpt.corpus import load_corpus
 
 WEIGHTS = "_static/explorer/minigpt-float16.safetensors"
-PARTS = ("text", "next", "write", "switches", "maps", "row", "steps")
+PARTS = ("text", "next", "switches", "write", "maps", "row", "steps")
+EQUATIONS = (1, 2, 3, 6, 8, 11, 12, 14)  # that the steps link to
 
 
 def write_weights(path: Path) -> None:
@@ -63,6 +64,8 @@ class Explorer(SphinxDirective):
             raise self.error(f"the explorer has no part {unknown[0]!r}; it has {', '.join(PARTS)}")
         window = "window" in options
         options.pop("window", None)
+        if "text" in options:
+            options["text"] = options["text"].replace("\\n", "\n")  # the end of a line
         # As in the address of the explorer's own page.
         state = urlencode(options, quote_via=quote)
         box = tag("div", class_="explorer", data_show=" ".join(show), data_state=state)
@@ -71,6 +74,9 @@ class Explorer(SphinxDirective):
         if window:
             box["attributes"]["data-window"] = ""
         box += self.parse_content_to_nodes()
+        if "steps" in show:
+            links, _ = self.parse_inline(" ".join(f"{{eq}}`eq-{n}`" for n in EQUATIONS))
+            box += tag("template", *links)
         return [box]
 
 
