@@ -11,24 +11,43 @@
     line.setAttribute("role", "status");
     line.textContent = words;
     place.append(line);
-    return line;
   }
 
   async function mount(place, script) {
     if (location.protocol === "file:") {
       note(place, "This page was opened from a file, and a browser lets no file load scripts or data. Opened from a server (make serve), this part is interactive.");
-      return;
+      return false;
     }
     try {
       const module = await import(new URL(script, here));
       await module.mount(place, here);
+      return true;
     } catch (error) {
       note(place, `The interactive part could not be loaded (${error.message}). What is shown here is the static figure; loading the page again may help.`);
+      return false;
     }
+  }
+
+  // A window inside a section loads nothing before the reader asks for it.
+  function offer(place) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "explorer-begin";
+    button.textContent = `Run the trained model here (loads ${place.dataset.megabytes} MB)`;
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      for (const line of place.querySelectorAll(".interactive-note")) line.remove();
+      if (await mount(place, "explorer/explorer.js")) button.remove();
+      else button.disabled = false;
+    });
+    place.append(button);
   }
 
   document.addEventListener("DOMContentLoaded", () => {
     for (const place of document.querySelectorAll(".scaling-demo")) mount(place, "scaling-demo.js");
-    for (const place of document.querySelectorAll(".explorer")) mount(place, "explorer/explorer.js");
+    for (const place of document.querySelectorAll(".explorer")) {
+      if ("window" in place.dataset) offer(place);
+      else mount(place, "explorer/explorer.js");
+    }
   });
 })();
