@@ -1,34 +1,16 @@
 """The built site, served on a port of its own, and a Chromium to look at it with."""
 
-import functools
 import sys
-import threading
 from collections.abc import Iterator
-from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 sys.path.insert(0, str(Path(__file__).parent))
-from find_browser import ROOT, find
-
-sys.path.append(str(ROOT / "book" / "extensions"))
-import links
-
-SITE = ROOT / "_build" / "html"
-PATH = links.read().path
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from find_browser import ROOT
+from serve import browsing, serving
 
 
 def pages() -> list[str]:
@@ -38,77 +20,50 @@ def pages() -> list[str]:
     return [toc["root"], *chapters]
 
 
-class Pages(SimpleHTTPRequestHandler):
-    """Serve the site as GitHub Pages does: below its path, and 404.html for what is not there."""
-
-    def translate_path(self, path: str) -> str:
-        inside = path.startswith(PATH)
-        return super().translate_path("/" + path.removeprefix(PATH) if inside else "/nowhere")
-
-    def send_error(self, code: int, *args: object, **named: object) -> None:
-        if code != HTTPStatus.NOT_FOUND:
-            super().send_error(code, *args, **named)
-            return
-        body = (SITE / "404.html").read_bytes()
-        self.send_response(code)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
-    if not (SITE / "index.html").exists():
-        raise RuntimeError(f"no book at {SITE}: run make book")
-    handler = functools.partial(Pages, directory=str(SITE))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}{PATH}"
-        server.shutdown()
-        thread.join()
+    with serving() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    path, environment = find()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, env=environment, args=FLAGS)
+    with browsing() as browser:
         yield browser
-        browser.close()
+
+
+def load(browser: Browser, address: str, width: int = 1280, scheme: str = "light") -> Page:
+    """Open a page in a context of its own, formulas set, and note what it requests and says."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.requested, page.complaints = [], []
+    page.on("request", lambda request: page.requested.append(request.url))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda line: line.type in ("error", "warning") and page.complaints.append(line.text),
+    )
+    page.on(
+        "response",
+        lambda answer: (
+            answer.status >= 400 and page.complaints.append(f"{answer.status} {answer.url}")
+        ),
+    )
+    page.goto(address, wait_until="networkidle")
+    if page.locator(".math").count():
+        page.wait_for_selector("mjx-container")
+    return page
 
 
 @pytest.fixture
 def open_page(chromium: Browser, site: str):
-    """Open a page as ``open_page(name, width=..., scheme=...)``, formulas set."""
+    """Open a page as ``open_page(name, width=..., scheme=..., fragment=...)``."""
     contexts = []
 
-    def opened(name: str, width: int = 1280, scheme: str = "light") -> Page:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.requested, page.complaints = [], []
-        page.on("request", lambda request: page.requested.append(request.url))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on(
-            "console",
-            lambda line: line.type in ("error", "warning") and page.complaints.append(line.text),
-        )
-        page.on(
-            "response",
-            lambda answer: (
-                answer.status >= 400 and page.complaints.append(f"{answer.status} {answer.url}")
-            ),
-        )
-        page.goto(f"{site}{name}.html", wait_until="networkidle")
-        if page.locator(".math").count():
-            page.wait_for_selector("mjx-container")
+    def opened(name: str, width: int = 1280, scheme: str = "light", fragment: str = "") -> Page:
+        address = f"{site}{name}.html#{fragment}".removesuffix("#")
+        page = load(chromium, address, width, scheme)
+        contexts.append(page.context)
         return page
 
     yield opened

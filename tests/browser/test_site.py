@@ -2,55 +2,249 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 import yaml
-from conftest import ROOT, pages
+from bs4 import BeautifulSoup
+from conftest import ROOT, load, pages
+from playwright.sync_api import Page
+from serve import SITE
 
 MASK = "book/briefing/03-causal-mask"
 LAB = "labs/lab5_transformer"
+ONE_OF_EACH_KIND = ["book/index", MASK, LAB, "book/explorer", "book/reference/glossary", "search"]
+GENERATED = ["search", "genindex", "404"]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-EVERY_PAGE = pytest.mark.parametrize("name", pages())
 
 
-@EVERY_PAGE
-def test_a_page_loads_everything_from_the_site_itself_and_without_complaint(open_page, site, name):
-    page = open_page(name)
-    elsewhere = [url for url in page.requested if not url.startswith((site, "data:", "blob:"))]
+@pytest.fixture(scope="module", params=[*pages(), *GENERATED])
+def shown(request, chromium, site) -> Iterator[Page]:
+    """Every page in turn, loaded once for all checks that leave it as they found it."""
+    query = "?q=mask" if request.param == "search" else ""
+    page = load(chromium, f"{site}{request.param}.html{query}")
+    yield page
+    page.context.close()
+
+
+@contextmanager
+def unfolded(page: Page) -> Iterator[None]:
+    """Open every fold for a while, and wait until it has faded in."""
+    folds = page.locator("details:not([open])").element_handles()
+    for fold in folds:
+        fold.evaluate("fold => fold.open = true")
+    settle(page)
+    yield
+    for fold in folds:
+        fold.evaluate("fold => fold.open = false")
+
+
+def settle(page: Page) -> None:
+    # What is still half transparent has no contrast yet. A spinner never ends.
+    page.evaluate(
+        """() => Promise.all(document.getAnimations()
+            .filter((a) => a.effect.getComputedTiming().endTime < Infinity)
+            .map((a) => a.finished.catch(() => 0))).then(() => 0)"""
+    )
+
+
+def barriers(page: Page) -> list[tuple[str, list[str]]]:
+    """List what axe finds wrong with a page, every fold open."""
+    if not page.evaluate("'axe' in window"):
+        page.add_script_tag(path=str(AXE))
+    with unfolded(page):
+        found = page.evaluate("axe.run()")["violations"]
+    return [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found]
+
+
+def test_a_page_loads_everything_from_the_site_itself_and_without_complaint(shown, site):
+    elsewhere = [url for url in shown.requested if not url.startswith((site, "data:", "blob:"))]
     assert elsewhere == []
-    assert page.complaints == []
+    assert shown.complaints == []
 
 
-@EVERY_PAGE
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_page_never_scrolls_sideways(open_page, name, width):
-    page = open_page(name, width=width)
-    for fold in page.locator("details").all():
-        fold.evaluate("fold => fold.open = true")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_the_headings_of_a_page_are_its_outline(shown):
+    levels = [
+        int(heading.evaluate("heading => heading.tagName[1]"))
+        for heading in shown.locator("h1, h2, h3, h4, h5, h6").all()
+    ]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(lower <= upper + 1 for upper, lower in pairwise(levels))
 
 
-@EVERY_PAGE
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_page_has_no_barrier_that_axe_can_find(open_page, name, width, scheme):
-    page = open_page(name, width=width, scheme=scheme)
-    for fold in page.locator("details").all():
-        fold.evaluate("fold => fold.open = true")
-    # Folds fade in, and what is half transparent has no contrast yet.
-    page.evaluate("Promise.all(document.getAnimations().map((a) => a.finished)).then(() => 0)")
-    page.add_script_tag(path=str(AXE))
-    found = page.evaluate("axe.run()")["violations"]
-    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
-
-
-@EVERY_PAGE
-def test_every_figure_says_in_words_what_it_shows(open_page, name):
-    page = open_page(name)
-    images = page.locator("article img, article svg[role=img], article canvas").all()
+def test_every_figure_says_in_words_what_it_shows(shown):
+    images = shown.locator("article :is(img, svg[role=img], canvas):not([aria-hidden=true])").all()
     for image in images:
         words = image.get_attribute("alt") or image.get_attribute("aria-label") or ""
         assert len(words) > 40, image.evaluate("image => image.outerHTML.slice(0, 200)")
+
+
+def test_no_page_gives_the_results_away_before_a_fold_is_opened(shown):
+    rows = json.loads((ROOT / "data" / "baselines.json").read_text())["rows"]
+    text = shown.locator("main").inner_text()
+    assert [name for name, row in rows.items() if f"{row['nats']:.3f}" in text] == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_never_scrolls_sideways(shown, width):
+    shown.set_viewport_size({"width": width, "height": 900})
+    with unfolded(shown):
+        assert shown.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_has_no_barrier_that_axe_can_find(shown, scheme):
+    shown.emulate_media(color_scheme=scheme)
+    shown.wait_for_selector(f"html[data-theme={scheme}]")
+    assert barriers(shown) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
+def test_a_page_on_a_narrow_screen_has_no_barrier_that_axe_can_find(open_page, name, scheme):
+    assert barriers(open_page(name, width=390, scheme=scheme)) == []
+
+
+def test_every_page_has_a_name_and_a_description_of_its_own():
+    names, descriptions = {}, {}
+    for name in [*pages(), *GENERATED]:
+        page = BeautifulSoup((SITE / f"{name}.html").read_text(), "html.parser")
+        assert page.html["lang"] == "en", name
+        assert page.select_one("link[rel=icon]")["href"].endswith("favicon.svg"), name
+        assert page.title.text not in names, (name, names.get(page.title.text))
+        assert "The Transformer" in page.title.text
+        names[page.title.text] = name
+        (words,) = (tag["content"] for tag in page.select("meta[name=description]"))
+        assert 70 <= len(words) <= 160, (name, len(words))
+        assert words not in descriptions, (name, descriptions.get(words))
+        descriptions[words] = name
+        if name in GENERATED:
+            continue
+        title = page.article.h1.text.removesuffix("#")
+        assert page.select_one("meta[property='og:title']")["content"] == title
+        assert page.select_one("meta[property='og:description']")["content"] == words
+
+
+def test_the_address_of_the_site_leads_to_its_first_page(chromium, site):
+    page = load(chromium, site)
+    page.wait_for_url(f"{site}book/index.html")
+    page.context.close()
+
+
+def test_an_address_that_leads_nowhere_shows_a_page_that_leads_on(chromium, site):
+    address = f"{site}book/briefing/no/such/page.html"
+    page = load(chromium, address)
+    assert page.url == address
+    assert page.locator("h1").inner_text() == "Page Not Found"
+    assert [url for url in page.requested if not url.startswith(site)] == []
+    failed = f"404 {address}", "Failed to load resource: the server responded with a status of 404"
+    assert [line for line in page.complaints if not line.startswith(failed)] == []
+    links = {link.evaluate("link => link.href") for link in page.locator("a[href]").all()}
+    assert len(links) > len(pages())
+    for link in links:
+        if link.startswith(site):
+            assert page.request.get(link).ok, link
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/404.html#main-content")
+    assert page.locator("h1").inner_text() == "Page Not Found"
+    page.goto(address)
+    page.locator("article input").fill("mask")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}search.html?q=mask")
+    page.locator("#search-results a", has_text="The Causal Mask").first.wait_for()
+    page.context.close()
+
+
+# Writes down what has had the focus, and its ring: the outline as far as it can be seen, the shadow
+# and the border.
+WATCH = """() => {
+    window.ring = (element) => {
+        const style = getComputedStyle(element);
+        let seen = style.opacity;
+        let cut = 0;
+        const reach = parseFloat(style.outlineOffset) + parseFloat(style.outlineWidth) / 2;
+        const box = element.getBoundingClientRect();
+        for (let outer = element.parentElement; outer; outer = outer.parentElement) {
+            const { opacity, overflow } = getComputedStyle(outer);
+            seen *= opacity;
+            if (overflow === "visible" || outer === document.documentElement) continue;
+            const edge = outer.getBoundingClientRect();
+            const beyond = [edge.left - box.left, edge.top - box.top, box.right - edge.right,
+                box.bottom - edge.bottom];
+            cut = Math.max(cut, beyond.filter((by) => by + reach > 0).length);
+        }
+        const outline = style.outlineStyle === "none" || cut > 1 ? "" : style.outline;
+        return seen > 0.9 ? [outline, style.boxShadow, style.border].join("|") : "";
+    };
+    window.visited = [];
+    addEventListener("focusin", ({ target }) => visited.push([target, ring(target)]));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", [*ONE_OF_EACH_KIND, "book/briefing/07-language-model", "404"])
+def test_whatever_has_the_focus_shows_it(open_page, name, scheme):
+    page = open_page(name, scheme=scheme)
+    page.add_style_tag(content="* { transition: none !important; }")
+    page.evaluate("document.activeElement.blur()")
+    page.evaluate(WATCH)
+    page.keyboard.press("Tab")
+    while page.evaluate("document.activeElement !== document.body"):
+        page.keyboard.press("Tab")
+    assert page.evaluate("visited.length") > 20
+    unseen = page.evaluate(
+        """visited.filter(([element, then]) => !then || then === ring(element))
+            .map(([element]) => element.outerHTML.slice(0, 150))"""
+    )
+    assert unseen == []
+
+
+@pytest.mark.parametrize("name", [MASK, LAB])
+def test_a_printed_page_is_light_with_every_fold_open_and_nothing_to_click(open_page, name):
+    page = open_page(name, scheme="dark")
+    closed = page.locator("details:not([open])").count()
+    assert closed > 0
+    state = """() => window.state = {
+        theme: document.documentElement.dataset.theme,
+        closed: document.querySelectorAll("details:not([open])").length,
+    }"""
+    page.evaluate(f"addEventListener('beforeprint', {state})")
+    page.pdf()
+    assert page.evaluate("state") == {"theme": "light", "closed": 0}
+    assert page.evaluate(f"({state})()") == {"theme": "dark", "closed": closed}
+    # What it looks like on paper; a sheet of A4 leaves 673 pixels between its margins.
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.set_viewport_size({"width": 673, "height": 900})
+    page.emulate_media(media="print")
+    assert page.locator("h1:visible").count() == 1
+    for gone in ("button", "nav", "dialog", "input[type=search]", "a.headerlink", "footer"):
+        assert page.locator(f"{gone} >> visible=true").count() == 0, gone
+    for fold in page.locator("article details").all():
+        assert fold.locator("> :not(summary)").last.is_visible()
+    wide = page.locator("article :is(pre, table, svg.drawing)").evaluate_all(
+        "all => all.filter((e) => e.getBoundingClientRect().right > 673).map((e) => e.outerHTML)"
+    )
+    assert wide == []
+    ink = page.locator("article p").first.evaluate("p => getComputedStyle(p).color")
+    assert max(map(int, re.findall(r"\d+", ink)[:3])) < 80
+
+
+def test_a_page_prints_with_its_folds_open_without_scripts_too(chromium, site):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}{MASK}.html")
+    answer = page.locator(".check-answer > :not(summary)").first
+    heights = []
+    for media in ("screen", "print"):
+        page.emulate_media(media=media)
+        heights.append(answer.bounding_box())
+    assert not heights[0] or heights[0]["height"] == 0
+    assert heights[1]["height"] > 0
+    context.close()
 
 
 def test_the_mask_has_the_number_6_and_every_mention_leads_to_it(open_page):
@@ -132,14 +326,6 @@ def test_the_leak_test_that_ran_on_the_page_found_exactly_nothing(open_page):
     leaky = next(output for output in outputs if "above the diagonal" in output)
     assert "above the diagonal: 0.0" in leaky
     assert float(leaky.split("before the n:")[1]) > 0.001
-
-
-def test_no_page_before_the_lab_gives_the_results_away(open_page):
-    rows = json.loads((ROOT / "data" / "baselines.json").read_text())["rows"]
-    for name in pages():
-        text = open_page(name).locator("article").inner_text()
-        for row in rows.values():
-            assert f"{row['nats']:.3f}" not in text
 
 
 def test_the_lab_has_an_anchor_for_every_exercise(open_page):
