@@ -41,6 +41,7 @@
       else button.disabled = false;
     });
     place.append(button);
+    place.classList.add("offered");
   }
 
   document.addEventListener("DOMContentLoaded", () => {

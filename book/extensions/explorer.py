@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from check_yourself import tag
+from docutils import nodes
 from docutils.parsers.rst import directives
 from safetensors.torch import save_file
 from sphinx.util.docutils import SphinxDirective
@@ -76,7 +77,7 @@ class Explorer(SphinxDirective):
         box += self.parse_content_to_nodes()
         if "steps" in show:
             links, _ = self.parse_inline(" ".join(f"{{eq}}`eq-{n}`" for n in EQUATIONS))
-            box += tag("template", *links)
+            box += tag("template", nodes.paragraph("", "", *links))
         return [box]
 
 

@@ -62,10 +62,10 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(chromium: Browser, site: str):
-    """Open a page as ``open_page(name, width=..., scheme=...)``, formulas set."""
+    """Open a page as ``open_page(name, width=..., scheme=..., fragment=...)``, formulas set."""
     contexts = []
 
-    def opened(name: str, width: int = 1280, scheme: str = "light") -> Page:
+    def opened(name: str, width: int = 1280, scheme: str = "light", fragment: str = "") -> Page:
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme
         )
@@ -84,7 +84,7 @@ def open_page(chromium: Browser, site: str):
                 answer.status >= 400 and page.complaints.append(f"{answer.status} {answer.url}")
             ),
         )
-        page.goto(f"{site}{name}.html", wait_until="networkidle")
+        page.goto(f"{site}{name}.html#{fragment}".removesuffix("#"), wait_until="networkidle")
         if page.locator(".math").count():
             page.wait_for_selector("mjx-container")
         return page

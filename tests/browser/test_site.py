@@ -47,7 +47,9 @@ def test_a_page_has_no_barrier_that_axe_can_find(open_page, name, width, scheme)
 @EVERY_PAGE
 def test_every_figure_says_in_words_what_it_shows(open_page, name):
     page = open_page(name)
-    images = page.locator("article img, article svg[role=img], article canvas").all()
+    images = page.locator(
+        "article img, article svg[role=img], article canvas:not([aria-hidden])"
+    ).all()
     for image in images:
         words = image.get_attribute("alt") or image.get_attribute("aria-label") or ""
         assert len(words) > 40, image.evaluate("image => image.outerHTML.slice(0, 200)")
