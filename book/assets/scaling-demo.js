@@ -134,7 +134,8 @@ export function mount(place) {
     write("predicted", `√${width} = ${Math.sqrt(width)}`, "1");
     find(".weights tbody").innerHTML = plain.row
       .map((product, i) => {
-        const cells = [product.toFixed(2), short(plain.weights[i]), scaled.row[i].toFixed(2), short(scaled.weights[i])];
+        const score = (number) => number.toFixed(2).replace("-", "−");
+        const cells = [score(product), short(plain.weights[i]), score(scaled.row[i]), short(scaled.weights[i])];
         return `<tr><th scope="row">${i + 1}</th>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
       })
       .join("");
