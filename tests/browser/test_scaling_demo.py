@@ -142,6 +142,7 @@ def demo(open_page):
     def opened(skipped: bool = True, **how):
         page = open_page(SECTION, **how)
         page.emulate_media(reduced_motion="reduce")
+        page.get_by_role("slider").wait_for()
         if skipped:
             page.get_by_role("button", name="Skip the prediction").click()
         return page
@@ -334,8 +335,9 @@ def test_the_slider_waits_for_a_prediction_that_can_be(demo):
 def test_a_prediction_is_remembered_until_the_reset(demo):
     page = demo(skipped=False)
     predict(page, "0.5", "0.25", "doubles")
-    page.reload(wait_until="networkidle")
+    page.reload()
     slider = page.get_by_role("slider")
+    slider.wait_for()
     assert slider.is_enabled()
     assert "You predicted 0.5" in page.locator(".scaling-outcome").inner_text()
     move_to(page, 256)
@@ -347,7 +349,8 @@ def test_a_prediction_is_remembered_until_the_reset(demo):
     assert slider.get_attribute("aria-valuetext") == "d_k = 4"
     assert page.get_by_label("Seed").input_value() == "1"
     assert page.get_by_role("textbox", name="not divided").input_value() == ""
-    page.reload(wait_until="networkidle")
+    page.reload()
+    slider.wait_for()
     assert slider.is_disabled()
 
 
@@ -429,9 +432,15 @@ def test_the_static_figure_waits_in_a_fold_that_every_mention_opens(demo):
     address = page.url
     page.goto("about:blank")
     page.goto(address, wait_until="networkidle")
-    assert page.get_by_role("slider").count() == 1
+    page.get_by_role("slider").wait_for()
     assert figure.is_visible()
     assert 0 <= figure.bounding_box()["y"] < 900
+
+
+def test_on_paper_the_static_figure_is_not_folded_away(demo):
+    page = demo()
+    page.emulate_media(media="print")
+    assert page.locator(".scaling-demo #fig-scaling").is_visible()
 
 
 def test_without_scripts_the_static_figure_stands_there_alone(chromium, site):

@@ -50,7 +50,7 @@ const possible = (weight) => weight >= 0.1 && weight <= 1;
 function remembered() {
   try {
     const { plain, scaled, spread } = JSON.parse(localStorage.getItem(NAME)) ?? {};
-    return possible(plain) && possible(scaled) && spread in SPREADS ? { plain, scaled, spread } : null;
+    return possible(plain) && possible(scaled) && Object.hasOwn(SPREADS, spread) ? { plain, scaled, spread } : null;
   } catch {
     return null; // a browser that keeps nothing, or a note that is not ours
   }
