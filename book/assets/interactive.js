@@ -41,10 +41,11 @@
       else button.disabled = false;
     });
     place.append(button);
+    place.classList.add("offered");
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    for (const place of document.querySelectorAll(".scaling-demo")) mount(place, "scaling-demo.js");
+    for (const place of document.querySelectorAll(".scaling-demo")) mount(place, "scaling/demo.js");
     for (const place of document.querySelectorAll(".explorer")) {
       if ("window" in place.dataset) offer(place);
       else mount(place, "explorer/explorer.js");

@@ -2,9 +2,8 @@
 import { Random, LARGEST_SEED } from "../random.js";
 import { element, fixed, largeMap, smallMap, strip } from "./draw.js";
 import { softmax } from "./model.js";
-import { anyOff, fromAddress, glyph, isOff, noneOff, readable, spoken, start, SWITCHES, toAddress } from "./state.js";
+import { anyOff, fromAddress, glyph, isOff, LONGEST, noneOff, readable, spoken, SWITCHES, toAddress } from "./state.js";
 
-const LONGEST = 2000; // characters of text and writing together, so that a page left alone stops
 let places = 0;
 
 /** Ask the worker, answer by answer. */
@@ -12,6 +11,7 @@ function thread(base) {
   const worker = new Worker(new URL("explorer/worker.js", base), { type: "module" });
   const waiting = new Map();
   let count = 0;
+  let broken = null;
   worker.onmessage = ({ data: { id, answer, error } }) => {
     const { resolve, reject } = waiting.get(id);
     waiting.delete(id);
@@ -20,15 +20,31 @@ function thread(base) {
   };
   worker.onerror = (event) => {
     event.preventDefault();
-    for (const { reject } of waiting.values()) reject(new Error(event.message || "a script of the explorer could not be fetched"));
+    broken = new Error(event.message || "a script of the explorer could not be fetched");
+    for (const { reject } of waiting.values()) reject(broken);
     waiting.clear();
   };
   const ask = (what, rest = {}) =>
     new Promise((resolve, reject) => {
+      if (broken) throw broken;
       waiting.set(++count, { resolve, reject });
       worker.postMessage({ id: count, ask: what, ...rest });
     });
   return { ask, stop: () => worker.terminate() };
+}
+
+/** Load the explorer's style sheet, once. */
+function style(href) {
+  if (document.querySelector(`link[href="${href}"]`)) return null;
+  const link = element("link", { rel: "stylesheet", href });
+  document.head.append(link);
+  return new Promise((resolve, reject) => {
+    link.onload = resolve;
+    link.onerror = () => {
+      link.remove();
+      reject(new Error("its style sheet could not be fetched"));
+    };
+  });
 }
 
 /** Put the explorer into `place`. Its attributes say which parts it shows and where it begins. */
@@ -40,6 +56,7 @@ export async function mount(place, base) {
   const { ask, stop } = thread(base);
   let about;
   try {
+    await style(new URL("explorer/explorer.css", base).href);
     about = await ask("load", { url: new URL("explorer/minigpt-float16.safetensors", base).href });
   } catch (error) {
     stop();
@@ -51,16 +68,15 @@ export async function mount(place, base) {
 }
 
 class Explorer {
+  writing = null; // the stretch of writing that goes on
+
   constructor(place, { ask, about, base, inWindow, parts, name }) {
     Object.assign(this, { place, ask, about, base, inWindow, parts, name });
     this.characters = about.characters;
     this.sizes = { ...about.config, largestSeed: LARGEST_SEED };
     this.number = new Map([...this.characters].map((character, i) => [character, i]));
     const given = !inWindow && location.hash.includes("=") ? location.hash : place.dataset.state;
-    const { state, problems } = fromAddress(given, this.sizes);
-    this.state = state;
-    this.problems = problems;
-    this.first = structuredClone(state);
+    Object.assign(this, fromAddress(given, this.sizes));
     this.build();
     place.querySelector(".explorer-still")?.setAttribute("hidden", "");
     new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
@@ -72,10 +88,8 @@ class Explorer {
   /** The address was changed by hand, or by a link on the page. */
   follow() {
     if (!location.hash.includes("=") || location.hash.slice(1) === toAddress(this.state)) return;
-    this.pause();
-    const { state, problems } = fromAddress(location.hash, this.sizes);
-    this.state = state;
-    this.problems = problems;
+    this.rewind();
+    Object.assign(this, fromAddress(location.hash, this.sizes));
     this.controls();
     this.update();
   }
@@ -113,7 +127,7 @@ class Explorer {
 
   buildText() {
     const id = `${this.name}-text`;
-    this.box = element("textarea", { id, rows: 2, spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": `${id}-about`,
+    this.box = element("textarea", { id, rows: 2, maxlength: LONGEST, spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": `${id}-about`,
       input: () => this.type(this.box.value) });
     this.count = element("span", {});
     this.left = element("span", { class: "explorer-left", role: "status" });
@@ -182,7 +196,10 @@ class Explorer {
   buildWrite() {
     const id = `${this.name}-seed`;
     this.play = this.button("Write on", () => (this.writing ? this.pause() : this.write()));
-    this.once = this.button("One character", () => this.step());
+    this.once = this.button("One character", () => {
+      this.pause();
+      this.step();
+    });
     this.erase = this.button("Erase", () => this.change(() => this.rewind()));
     this.seed = element("input", { type: "number", id, min: 0, max: LARGEST_SEED, step: 1, change: () => this.reseed() });
     this.wrote = element("p", { class: "explorer-wrote" });
@@ -249,7 +266,11 @@ class Explorer {
     this.trouble.textContent = this.problems.join(" ");
     const address = toAddress(state);
     if (this.onward) this.onward.href = new URL(`../book/explorer.html#${address}`, this.base).href;
-    else if (location.hash.slice(1) !== address) history.replaceState(null, "", `${location.pathname}${location.search}#${address}`);
+    else {
+      // Not at every stroke: browsers count how often an address changes.
+      clearTimeout(this.later);
+      this.later = setTimeout(() => history.replaceState(null, "", `${location.pathname}${location.search}#${address}`), 200);
+    }
   }
 
   // ---- what the reader does ----
@@ -262,9 +283,10 @@ class Explorer {
   }
 
   type(text) {
-    this.pause();
-    this.change(() => Object.assign(this.state, { text, written: "", position: null }));
-    this.random = null;
+    this.change(() => {
+      this.rewind();
+      this.state.text = text;
+    });
   }
 
   choose(position) {
@@ -312,10 +334,12 @@ class Explorer {
   // ---- writing ----
 
   /** Draw one character; the same seed and text give the same writing. */
-  async step() {
-    if (this.state.position !== null) this.state.position = null;
+  async step(turn = null) {
+    this.state.position = null;
+    const before = this.whole();
     await this.update();
-    if (!this.result) return false;
+    // Meanwhile the reader may have paused, erased or typed.
+    if (!this.result || this.whole() !== before || this.writing !== turn) return false;
     this.random ??= new Random(this.state.seed);
     const probabilities = softmax(this.logits(this.T - 1), this.state.temperature);
     let chance = this.random.uniform();
@@ -333,13 +357,13 @@ class Explorer {
     this.play.textContent = "Pause";
     this.progress.textContent = "Writing …";
     while (this.writing === turn) {
-      const more = await this.step();
+      const more = await this.step(turn);
       if (!more) break;
       await new Promise((resolve) => setTimeout(resolve, 25)); // so that the eye can follow
     }
     if (this.writing === turn) this.pause();
     const count = this.state.written.length - before;
-    if (count > 0) this.progress.textContent = this.whole().length >= LONGEST ? `Stopped at ${LONGEST} characters.` : `Paused after ${count} characters.`;
+    if (count > 0 && this.whole().length < LONGEST) this.progress.textContent = `Paused after ${count} characters.`;
   }
 
   pause() {
@@ -356,6 +380,7 @@ class Explorer {
   /** Read the newest state; while the model is at work, later states wait, and only the last counts. */
   update() {
     this.again = true;
+    this.app.dataset.state = "reading";
     this.working ??= (async () => {
       while (this.again) {
         this.again = false;
@@ -367,6 +392,7 @@ class Explorer {
         }
       }
       this.working = null;
+      this.app.dataset.state = "settled";
     })();
     return this.working;
   }
@@ -495,6 +521,7 @@ class Explorer {
     if (this.writing) this.wrote.parentElement.scrollTop = this.wrote.parentElement.scrollHeight;
     this.play.disabled = this.once.disabled = !whole || whole.length >= LONGEST;
     this.erase.disabled = !this.state.written;
+    if (whole.length >= LONGEST) this.progress.textContent = `Here it stops: ${LONGEST} characters are the most that this page holds.`;
     if (!this.writing) this.play.textContent = this.state.written ? "Write further" : "Write on";
   }
 
@@ -603,7 +630,7 @@ function steps(found, { t, text, from, layer, head, off, characters, equation, l
       vector(`stream before layer ${layer + 1}`, found.stream), vector("normalized", found.normed), vector(`query of ${place}`, found.query)),
     station(["3. Scores, mask, weights ", equation(3), " ", equation(6)],
       say(`The query meets every key. Each product is ${off.scaling ? "left as it is: the division is switched off" : `divided by √${found.query.length} = ${fixed(Math.sqrt(found.query.length))}`}; ${off.mask ? "the mask is switched off, so later positions are read too" : "scores of later positions become −∞"}; the softmax makes weights.`),
-      table(["position", "", "q · k", off.scaling ? "not divided" : "÷ √dₖ", "masked", "weight"],
+      table(["position", "character", "q · k", off.scaling ? "not divided" : "÷ √dₖ", "masked", "weight"],
         found.weights.length ? [...found.weights.keys()].map((i) => [from + i + 1, glyph(text[i]), fixed(found.products[i]), fixed(found.scaled[i]), fixed(found.masked[i]), i > t && !off.mask ? "0" : fixed(found.weights[i], 3)]) : [],
         `Scores and weights of ${place} in ${where}`)),
     station(["4. The average of the values ", equation(2)],

@@ -1,5 +1,8 @@
 // What is shown, as plain values: from the address, to the address, and what may be typed.
 
+/** Characters of text and writing together, so that a page left alone stops. */
+export const LONGEST = 2000;
+
 export const SWITCHES = {
   mask: "Causal mask",
   scaling: "Division by √dₖ",
@@ -40,7 +43,7 @@ export function fromAddress(address, { n_l, n_h, largestSeed }) {
   const state = start();
   const problems = [];
   const given = new URLSearchParams(address.replace(/^#/, ""));
-  if (given.has("text")) state.text = given.get("text");
+  if (given.has("text")) state.text = given.get("text").slice(0, LONGEST);
   const number = (name, low, high, whole = true) => {
     const value = Number(given.get(name));
     if (given.get(name)?.trim() && value >= low && value <= high && (!whole || Number.isInteger(value))) return value;
