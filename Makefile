@@ -45,9 +45,10 @@ quick: .venv/ready  ## the two-minute part of the tests, for daily work
 	$(BIN)/ruff check .
 	$(BIN)/pytest -m "not slow" --ignore tests/browser
 
-bench: .venv/ready  ## time what the course says about speed, on an idle machine
+bench: .venv/ready node_modules/ready  ## time what the course says about speed, on an idle machine; weigh the built pages
 	$(BIN)/python data/bench.py
 	$(BIN)/python data/bench_cost.py
+	$(BIN)/python data/bench_site.py
 
 lab: .venv/ready  ## open the lab's notebook in Jupyter
 	$(BIN)/jupyter lab labs/lab5_transformer.ipynb

@@ -5,19 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 from playwright.sync_api import Browser, Page
 
 sys.path.insert(0, str(Path(__file__).parent))
-from find_browser import ROOT
 from serve import browsing, serving
-
-
-def pages() -> list[str]:
-    """Name every page of the table of contents."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    return [toc["root"], *chapters]
 
 
 @pytest.fixture(scope="session")

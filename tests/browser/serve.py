@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import yaml
 from find_browser import ROOT, find
 from playwright.sync_api import Browser, sync_playwright
 
@@ -25,6 +26,13 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+def pages() -> list[str]:
+    """Name every page of the table of contents."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
+    return [toc["root"], *chapters]
 
 
 class Pages(SimpleHTTPRequestHandler):

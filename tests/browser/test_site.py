@@ -9,9 +9,10 @@ from itertools import pairwise
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from conftest import ROOT, load, pages
+from conftest import load
+from find_browser import ROOT
 from playwright.sync_api import Page
-from serve import SITE
+from serve import SITE, pages
 
 MASK = "book/briefing/03-causal-mask"
 LAB = "labs/lab5_transformer"

@@ -1,0 +1,68 @@
+"""Count what the first load of each page of the built site transfers.
+
+    make book && make bench
+
+An empty cache, nothing clicked. Text is counted as GitHub Pages sends it, gzipped; fonts, pictures
+and weights as they are. A size is the same on every machine, so nothing is kept.
+"""
+
+import gzip
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser, Response
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "browser"))
+from serve import browsing, pages, serving
+
+TEXT = ("text/", "application/javascript", "application/json", "image/svg+xml")
+
+
+def transferred(response: Response) -> int:
+    body = response.body()
+    if response.header_value("content-type").startswith(TEXT):
+        body = gzip.compress(body)
+    return len(body)
+
+
+def first_load(browser: Browser, address: str) -> dict[str, int]:
+    """Open a page with nothing in the cache: the bytes of every file that comes."""
+    context = browser.new_context()
+    page = context.new_page()
+    responses = []
+    page.on("response", lambda response: responses.append(response))
+    page.goto(address, wait_until="networkidle")
+    weights = {
+        response.url: transferred(response)
+        for response in responses
+        if response.url.startswith("http")
+    }
+    context.close()
+    return weights
+
+
+def table(browser: Browser, site: str) -> Iterator[str]:
+    yield f"{'first load of':<48}{'kB':>6}{'files':>7}   heaviest"
+    for name in pages():
+        weights = first_load(browser, f"{site}{name}.html")
+        heaviest = max(weights, key=weights.get)
+        file = heaviest.rsplit("/", 1)[1].partition("?")[0]
+        kilobytes = sum(weights.values()) / 1000
+        yield (
+            f"{name:<48}{kilobytes:>6.0f}{len(weights):>7}"
+            f"   {file}, {weights[heaviest] / 1000:.0f} kB"
+        )
+
+
+def main() -> None:
+    with serving() as site, browsing() as browser:
+        for line in table(browser, site):
+            print(line)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RuntimeError as error:
+        sys.exit(str(error))
