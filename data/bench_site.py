@@ -26,32 +26,36 @@ def transferred(response: Response) -> int:
     return len(body)
 
 
+def weights(responses: list[Response]) -> dict[str, int]:
+    """Give the bytes of every file that came over the network."""
+    return {
+        response.url: transferred(response)
+        for response in responses
+        if response.url.startswith("http")
+    }
+
+
 def first_load(browser: Browser, address: str) -> dict[str, int]:
-    """Open a page with nothing in the cache: the bytes of every file that comes."""
+    """Open a page with nothing in the cache, and weigh every file that comes."""
     context = browser.new_context()
     page = context.new_page()
     responses = []
     page.on("response", lambda response: responses.append(response))
     page.goto(address, wait_until="networkidle")
-    weights = {
-        response.url: transferred(response)
-        for response in responses
-        if response.url.startswith("http")
-    }
+    files = weights(responses)
     context.close()
-    return weights
+    return files
 
 
 def table(browser: Browser, site: str) -> Iterator[str]:
     yield f"{'first load of':<48}{'kB':>6}{'files':>7}   heaviest"
     for name in pages():
-        weights = first_load(browser, f"{site}{name}.html")
-        heaviest = max(weights, key=weights.get)
+        files = first_load(browser, f"{site}{name}.html")
+        heaviest = max(files, key=files.get)
         file = heaviest.rsplit("/", 1)[1].partition("?")[0]
-        kilobytes = sum(weights.values()) / 1000
+        kilobytes = sum(files.values()) / 1000
         yield (
-            f"{name:<48}{kilobytes:>6.0f}{len(weights):>7}"
-            f"   {file}, {weights[heaviest] / 1000:.0f} kB"
+            f"{name:<48}{kilobytes:>6.0f}{len(files):>7}   {file}, {files[heaviest] / 1000:.0f} kB"
         )
 
 

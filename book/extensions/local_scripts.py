@@ -3,6 +3,8 @@
 The package manager has fetched them into node_modules, at the versions of the lock file.
 """
 
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +14,11 @@ SINGLE_FILES = (  # of the hover previews
     "@popperjs/core/dist/umd/popper.min.js",
     "tippy.js/dist/tippy-bundle.umd.min.js",
 )
+STYLES = {  # of Font Awesome: the classes that ask for one, its own short name first
+    "brands": ("fab", "fa-brands"),
+    "regular": ("far", "fa-regular"),
+    "solid": ("fas", "fa-solid"),
+}
 
 
 def copy_scripts(app):
@@ -41,7 +48,49 @@ def drop_foreign_scripts(app, pagename, templatename, context, doctree):
     ]
 
 
+def icon(modules: Path, style: str, name: str) -> dict | None:
+    """Give an icon as Font Awesome's library takes it; None if there is no such icon."""
+    drawing = modules / "@fortawesome" / "fontawesome-free" / "svgs" / style / f"{name}.svg"
+    if not drawing.exists():
+        return None
+    width, height, path = re.search(
+        r'viewBox="0 0 (\d+) (\d+)".*<path d="([^"]+)"', drawing.read_text()
+    ).groups()
+    return {
+        "prefix": STYLES[style][0],
+        "iconName": name,
+        "icon": [int(width), int(height), [], "", path],
+    }
+
+
+def keep_few_icons(app, exception):
+    """Put the icons that the pages show in the place of the theme's script with all 2,000.
+
+    That script is by far the heaviest file of a page, and the site shows a dozen of its icons.
+    """
+    if exception:
+        return
+    modules, out = Path(app.srcdir) / "node_modules", Path(app.outdir)
+    found = {("solid", "xmark"): icon(modules, "solid", "xmark")}  # the theme's script draws it
+    for page in out.rglob("*.html"):
+        for classes in re.findall(r'class="([^"]*\bfa-[^"]*)"', page.read_text(encoding="utf-8")):
+            words = classes.split()
+            style = next((s for s, names in STYLES.items() if {*names} & {*words}), "solid")
+            names = [word.removeprefix("fa-") for word in words if word.startswith("fa-")]
+            here = {(style, name): drawn for name in names if (drawn := icon(modules, style, name))}
+            if not here:
+                raise ExtensionError(
+                    f"{page.relative_to(out)}: the free Font Awesome has no icon {classes!r}"
+                )
+            found |= here
+    core = modules / "@fortawesome" / "fontawesome-free" / "js" / "fontawesome.min.js"
+    icons = ",".join(json.dumps(drawn) for drawn in found.values())
+    script = f"{core.read_text(encoding='utf-8')};FontAwesome.library.add({icons});"
+    (out / "_static" / "scripts" / "fontawesome.js").write_text(script, encoding="utf-8")
+
+
 def setup(app):
     app.connect("builder-inited", copy_scripts)
+    app.connect("build-finished", keep_few_icons)
     app.connect("html-page-context", drop_foreign_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}

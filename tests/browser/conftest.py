@@ -27,8 +27,9 @@ def load(browser: Browser, address: str, width: int = 1280, scheme: str = "light
     """Open a page in a context of its own, formulas set, and note what it requests and says."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
-    page.requested, page.complaints = [], []
+    page.requested, page.responses, page.complaints = [], [], []
     page.on("request", lambda request: page.requested.append(request.url))
+    page.on("response", lambda response: page.responses.append(response))
     page.on("pageerror", lambda error: page.complaints.append(str(error)))
     page.on(
         "console",

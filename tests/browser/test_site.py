@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 import yaml
+from bench_site import weights
 from bs4 import BeautifulSoup
 from conftest import load
 from find_browser import ROOT
@@ -64,6 +65,17 @@ def test_a_page_loads_everything_from_the_site_itself_and_without_complaint(show
     elsewhere = [url for url in shown.requested if not url.startswith((site, "data:", "blob:"))]
     assert elsewhere == []
     assert shown.complaints == []
+
+
+def test_the_first_load_of_a_page_is_light(shown):
+    # The explorer's own page starts its model at once; the others wait until they are asked.
+    files = {url: size for url, size in weights(shown.responses).items() if "explorer/" not in url}
+    assert sum(files.values()) < 1_500_000, sorted(files.items(), key=lambda file: -file[1])[:5]
+
+
+def test_every_icon_of_a_page_is_drawn(shown):
+    assert shown.locator("svg.svg-inline--fa path").count() >= 5
+    assert shown.locator("i[class*=fa-], span[class*=fa-]").count() == 0
 
 
 def test_the_headings_of_a_page_are_its_outline(shown):
