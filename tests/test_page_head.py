@@ -1,13 +1,14 @@
-"""The head of a page where the address of the site is known, and of one that lacks a description."""
+"""The head of a page on a site whose address is known, and of a page without a description."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from support import ROOT
 
+ROOT = Path(__file__).resolve().parents[1]
 CONFIGURATION = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "book" / "extensions")!r})
@@ -62,4 +63,4 @@ def test_a_page_names_its_own_address_where_the_site_has_one(build):
 
 def test_a_page_without_a_description_is_named_in_a_warning(build):
     said, _ = build("# A page\n")
-    assert "index: WARNING: this page has no description" in said
+    assert "index.md: WARNING: this page has no description" in said
