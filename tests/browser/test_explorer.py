@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from urllib.parse import quote
 
 import pytest
 import torch
@@ -109,6 +110,11 @@ def test_a_section_loads_nothing_of_the_model_before_the_reader_asks(open_page):
     button.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".explorer-app")
+    assert page.locator(".explorer-app").evaluate("app => app === document.activeElement")
+    page.keyboard.press("Tab")
+    assert page.get_by_role("textbox", name="Type anything").evaluate(
+        "box => box.matches(':focus')"
+    )
     assert any(url.endswith(".safetensors") for url in page.requested)
     assert page.complaints == []
 
@@ -278,11 +284,31 @@ def test_a_state_travels_in_the_address(explore, open_page, site):
     assert there.get_by_role("img", name="Map of layer 4, head 1").is_visible()
 
 
+def test_the_way_back_leads_to_the_state_before(explore):
+    page = explore()
+    page.get_by_role("link", name="Turn the causal mask off").click()
+    mask = page.get_by_role("checkbox", name="Causal mask")
+    page.wait_for_function("document.querySelector('.explorer-losses').innerText.includes('this')")
+    assert not mask.is_checked()
+    page.evaluate("location.hash = 'fig-explorer'")  # a place on the page, not a state
+    settled(page)
+    assert not mask.is_checked()
+    page.go_back()
+    page.go_back()
+    page.wait_for_function("document.querySelector('.explorer-switches input').checked")
+    settled(page)
+    assert "Loss like this" not in losses(page)
+    assert "#" not in page.url
+
+
 def test_an_address_that_asks_for_what_there_is_not_is_answered(explore):
-    page = explore("layer=9&head=x&seed=-1&temperature=5&off=mask,soul,5.1")
+    page = explore("layer=9&head=x&seed=-1&temperature=5&off=mask,soul,5.1,constructor&position=40")
     told = page.locator(".explorer-trouble").inner_text()
     assert "layer 9; it has to be a whole number from 1 to 4" in told
-    for part in ("head x", "seed -1", "temperature 5", "switches off soul", "switches off 5.1"):
+    for part in (
+        *("head x", "seed -1", "temperature 5", "position 40; the model reads positions 1 to 19"),
+        *("switches off soul", "switches off 5.1", "switches off constructor"),
+    ):
         assert part in told
     assert page.get_by_role("radio", checked=True).first.is_visible()
     assert not page.get_by_role("checkbox", name="Causal mask").is_checked()
@@ -303,6 +329,8 @@ def test_the_heads_are_gone_through_with_the_arrow_keys(explore, model):
         chosen = page.locator(":focus")
         assert chosen.get_attribute("aria-checked") == "true"
         assert chosen.get_attribute("aria-label").startswith(f"Layer {name[0]}, head {name[1]}:")
+    page.keyboard.press("Alt+ArrowRight")  # the browser's
+    assert page.locator(":focus").get_attribute("aria-label").startswith("Layer 4, head 2:")
     text = "To be, or not to be"
     maps = attention_maps(model, VOCABULARY.encode(text)[None])[:, 0]
     back = re.search(r"looks ([\d.]+) characters", chosen.get_attribute("aria-label"))[1]
@@ -336,6 +364,27 @@ def test_the_row_of_a_map_is_chosen_and_its_cells_are_read_with_the_pointer(expl
     settled(page)
     assert position(page).input_value() == "9"
     assert "reads most of position" in page.locator(".explorer-row").inner_text()
+    assert page.locator(".explorer-cell").inner_text() == told
+    page.get_by_role("textbox", name="Type anything").fill("")
+    settled(page)
+    canvas.hover(position=place)
+    assert "Point at a cell" in page.locator(".explorer-cell").inner_text()
+    assert page.complaints == []
+
+
+def test_a_finger_reads_a_cell_too(chromium, site):
+    context = chromium.new_context(has_touch=True, viewport={"width": 390, "height": 900})
+    page = context.new_page()
+    page.goto(f"{site}{EXPLORER}.html")
+    page.wait_for_selector(".explorer-app")
+    settled(page)
+    canvas = page.locator(".explorer-large")
+    cell = (canvas.bounding_box()["width"] - 18) / 19
+    canvas.tap(position={"x": 16 + 3.5 * cell, "y": 16 + 8.5 * cell})
+    settled(page)
+    told = page.locator(".explorer-cell").inner_text()
+    assert told.startswith("Position 9 (r) reads position 4 (b)")
+    context.close()
 
 
 def test_one_position_is_followed_step_by_step_with_its_numbers(explore, model):
@@ -370,31 +419,59 @@ def test_the_same_seed_writes_the_same_text_and_another_one_another(explore):
     texts = []
     for seed in (5, 5, 6):
         page = explore(f"text=ROMEO%3A%0A&seed={seed}")
-        for _ in range(25):
+        for _ in range(12):
             page.get_by_role("button", name="One character").click()
             settled(page)
         texts.append(page.locator(".explorer-wrote mark").text_content())
-    assert len(texts[0]) == 25
+    assert len(texts[0]) == 12
     assert texts[0] == texts[1] != texts[2]
 
 
 def test_writing_plays_past_the_window_pauses_and_is_erased(explore, model):
-    page = explore("text=ROMEO%3A%0A&temperature=0")
+    begin = VOCABULARY.decode(CORPUS["test"][:110])
+    page = explore(f"text={quote(begin)}&temperature=0")
     page.get_by_role("button", name="Write on").click()
-    page.wait_for_function(
-        "document.querySelector('.explorer-wrote mark').textContent.length > 150"
-    )
+    page.wait_for_function("document.querySelector('.explorer-wrote mark').textContent.length > 25")
     page.get_by_role("button", name="Pause").click()
     settled(page)
     text = page.locator(".explorer-wrote mark").text_content()
-    ids = VOCABULARY.encode("ROMEO:\n")
-    while len(ids) < 7 + len(text):
+    ids = VOCABULARY.encode(begin)
+    while len(ids) < 110 + len(text):
         ids = torch.cat([ids, model(ids[None, -128:])[0, -1].argmax(keepdim=True)])
-    assert VOCABULARY.decode(ids[7:]) == text
+    assert VOCABULARY.decode(ids[110:]) == text
     assert f"Paused after {len(text)} characters" in page.locator(".explorer-write").inner_text()
-    page.get_by_role("button", name="Erase").click()
+    # What was written is not in the address, nor is a position within it.
+    position(page).fill("115")
+    page.get_by_label("Temperature").fill("0.1")
+    page.wait_for_function("location.hash.endsWith('&temperature=0.1')")
+    assert "position" not in page.url
+    page.get_by_role("button", name="Erase").press("Enter")
     settled(page)
-    assert page.locator(".explorer-wrote").text_content() == "ROMEO:\n"
+    assert page.locator(".explorer-wrote").text_content() == begin
+    assert page.locator(":focus").inner_text() == "Write on"
+
+
+def test_while_it_writes_no_live_region_speaks_at_each_character(explore):
+    page = explore()
+    page.evaluate(
+        """() => {
+            window.said = new Set();
+            const live = "[role=status], [role=alert], [aria-live], output";
+            for (const region of document.querySelectorAll(live)) {
+                const listen = () => region.textContent && window.said.add(region.textContent);
+                new MutationObserver(listen).observe(
+                    region, { childList: true, characterData: true, subtree: true });
+            }
+        }"""
+    )
+    page.get_by_role("button", name="Write on").click()
+    page.wait_for_function("document.querySelector('.explorer-wrote mark').textContent.length > 5")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused after").wait_for()
+    said = page.evaluate("[...window.said]")
+    assert said[0] == "Writing …"
+    assert said[1].startswith("Paused after")
+    assert len(said) == 2
 
 
 def test_typing_stops_the_writing(explore, model):
@@ -437,7 +514,44 @@ def test_when_the_weights_do_not_come_the_static_figure_stays_and_the_page_says_
     page.goto(f"{site}{EXPLORER}.html")
     note.wait_for()
     assert page.locator("#fig-explorer svg").is_visible()
+    page.add_init_script("window.Worker = class { constructor() { throw Error('no workers'); } }")
+    page.reload()
+    note.wait_for()
+    assert "(no workers)" in note.inner_text()
+    assert page.locator(".explorer-wait").count() == 0
     context.close()
+
+
+def test_when_the_model_stops_the_page_says_so_and_writes_nothing_more(chromium, site):
+    context = chromium.new_context()
+    page = context.new_page()
+    page.add_init_script(
+        """window.Worker = class extends Worker {
+            constructor(...of) { super(...of); window.model = this; }
+        }"""
+    )
+    page.goto(f"{site}{EXPLORER}.html")
+    page.wait_for_selector(".explorer-app")
+    settled(page)
+    page.evaluate("model.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))")
+    page.get_by_role("button", name="One character").click()
+    settled(page)
+    told = page.locator(".explorer-trouble").inner_text()
+    assert told == "The model stopped: out of memory. Loading the page again helps."
+    assert page.locator(".explorer-wrote mark").text_content() == ""
+    context.close()
+
+
+def test_in_high_contrast_the_choice_and_the_bars_are_seen(explore):
+    page = explore("off=mask")
+    page.emulate_media(forced_colors="active")
+    for chosen in (".explorer-strip .chosen", ".explorer-grid [aria-checked=true]"):
+        style = page.locator(chosen).first.evaluate("it => getComputedStyle(it).outlineStyle")
+        assert style == "solid"
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    for kind in ("trained", "now", "uniform"):
+        bar = page.locator(f".explorer-loss.{kind}")
+        assert bar.evaluate("it => getComputedStyle(it, '::before').backgroundColor") != ground
 
 
 def test_opened_from_a_file_the_page_says_why_it_only_shows_the_figure(chromium):
