@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 import torch
 from conftest import SITE
+from test_scaling_demo import Xoshiro128StarStar
 from test_site import AXE
 
 from minigpt.artifacts import load_model
@@ -128,6 +129,7 @@ def test_the_windows_begin_where_their_sections_are(open_page):
     chosen = page.get_by_role("radio", checked=True, name=re.compile("Layer"))
     assert chosen.get_attribute("aria-label").startswith(f"Layer {named[1]}, head {named[2]}:")
     assert page.get_by_role("textbox", name="Type anything").input_value() == "To be,"
+    assert page.get_by_role("checkbox").count() == 1
     page.get_by_role("checkbox", name="Causal mask").uncheck()
     settled(page)
     page.get_by_role("link", name="Open this in the explorer").click()
@@ -142,6 +144,7 @@ def test_the_windows_begin_where_their_sections_are(open_page):
 @pytest.mark.parametrize("text", ["What is th", "O"])
 def test_what_comes_next_is_what_torch_says(explore, model, text):
     page = explore()
+    assert not page.locator("#fig-explorer").is_visible()  # the live model is in its place
     page.get_by_role("textbox", name="Type anything").fill(text)
     settled(page)
     agree(page, expected(model, text))
@@ -193,6 +196,17 @@ def test_of_a_long_text_the_last_128_characters_are_read(explore, model):
     assert position(page).get_attribute("min") == "73"
     assert page.locator(".explorer-text .beyond").last.inner_text() in text[71] + "␣↵"
     assert page.locator(".explorer-text .explorer-strip span:not(.beyond)").count() == 128
+    canvas = page.locator(".explorer-large")
+    cell = (canvas.bounding_box()["width"] - 6) / 128
+    canvas.click(position={"x": 4 + 9.5 * cell, "y": 4 + 99.5 * cell})
+    settled(page)
+    assert position(page).input_value() == "172"
+    agree(page, expected(model, text[72:172]))
+    weight = attention_maps(model, VOCABULARY.encode(text[72:])[None])[0, 0, 0, 99, 9]
+    assert page.locator(".explorer-cell").inner_text().endswith(f"{weight:.3f}")
+    page.locator(".explorer-row .explorer-strip span").nth(30).click()
+    settled(page)
+    assert position(page).input_value() == "103"
 
 
 def without(name: str) -> MiniGPT:
@@ -277,11 +291,14 @@ def test_a_state_travels_in_the_address(explore, open_page, site):
         assert there.get_by_label(label).input_value() == page.get_by_label(label).input_value()
     label = "Map of layer 2, head 3"
     assert there.get_by_role("img", name=label).is_visible()
-    # The same page follows an address that is changed under it.
+    # The same page follows an address that is changed under it, and what was written goes.
+    there.get_by_role("button", name="One character").click()
+    there.wait_for_function("document.querySelector('.explorer-wrote mark').textContent")
     there.evaluate("location.hash = 'text=Hark&layer=4'")
     there.wait_for_function("document.querySelector('.explorer textarea').value === 'Hark'")
     settled(there)
     assert there.get_by_role("img", name="Map of layer 4, head 1").is_visible()
+    assert there.locator(".explorer-wrote").text_content() == "Hark"
 
 
 def test_the_way_back_leads_to_the_state_before(explore):
@@ -372,6 +389,48 @@ def test_the_row_of_a_map_is_chosen_and_its_cells_are_read_with_the_pointer(expl
     assert page.complaints == []
 
 
+# What a map of six characters looks like: its first cell, its last row's first, hatching, frame.
+DRAWN = """canvas => {
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const at = (x, y) => {
+        const start = 4 * (Math.floor(y) * width + Math.floor(x));
+        return [...data.subarray(start, start + 4)];
+    };
+    const side = (width - 18) / 6;
+    const cell = (t, i) => at(16 + (i + 0.5) * side, 16 + (t + 0.5) * side);
+    const six = [0, 1, 2, 3, 4, 5];
+    return {
+        width, first: cell(0, 0), last: cell(5, 0),
+        hatched: six.some((x) => at(16 + 4.5 * side + x, 16 + side / 2)[3] > 0),
+        framed: six.filter((t) => at(width / 2, 16 + t * side)[3] > 200),
+    };
+}"""
+
+
+def test_the_map_is_drawn_anew_in_another_theme_and_width(explore, model):
+    page = explore("text=To%20be%2C&position=4&layer=2")
+    canvas = page.locator(".explorer-large")
+
+    def drawn():
+        return canvas.evaluate(DRAWN)
+
+    light = drawn()
+    weight = attention_maps(model, VOCABULARY.encode("To be,")[None])[1, 0, 0, 5, 0].item()
+    assert 0.05 < weight < 0.8
+    assert light["first"] == [0, 90, 181, 255]
+    assert light["last"][3] == pytest.approx(255 * weight**0.5, abs=2)
+    assert light["hatched"]
+    assert light["framed"] == [3, 4]  # above and below the fourth row
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_function(f"({DRAWN})(document.querySelector('.explorer-large')).first[0] === 110")
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_function(
+        f"(it => it.width === it.clientWidth && it.width !== {light['width']})"
+        "(document.querySelector('.explorer-large'))"
+    )
+
+
 def test_a_finger_reads_a_cell_too(chromium, site):
     context = chromium.new_context(has_touch=True, viewport={"width": 390, "height": 900})
     page = context.new_page()
@@ -392,6 +451,32 @@ def test_one_position_is_followed_step_by_step_with_its_numbers(explore, model):
     page.get_by_text("Follow one position").click()
     page.wait_for_selector(".explorer-station")
     steps = page.locator(".explorer-steps")
+    words = {
+        label.rsplit(":", 1)[0]: label
+        for label in steps.locator("canvas").evaluate_all("all => all.map((c) => c.ariaLabel)")
+    }
+    ids = VOCABULARY.encode("To b")
+    vectors = {
+        "embedding of b": model.tok_emb.weight[ids[3]],
+        "position 4": model.pos_emb.weight[3],
+        "their sum, which enters layer 1": model.tok_emb.weight[ids[3]] + model.pos_emb.weight[3],
+    }
+    with_hooks = model.blocks[1].attn.W_Q.register_forward_hook(
+        lambda module, given, made: vectors.update(
+            {"normalized": given[0][0, 3], "query of position 4 (b)": made[0, 3, 64:96]}
+        )
+    )
+    weighted = model.blocks[1].attn.W_proj.register_forward_pre_hook(
+        lambda module, given: vectors.update({"average v̄": given[0][0, 3, 64:96]})
+    )
+    model(ids[None])
+    with_hooks.remove()
+    weighted.remove()
+    for name, vector in vectors.items():
+        shown = [f"{x:.2f}".replace("-0.00", "0.00").replace("-", "−") for x in vector]
+        assert words[name].endswith(f"the first {', '.join(shown[:4])}"), name
+        numbers = steps.locator(".explorer-numbers", has=page.get_by_text(name, exact=True))
+        assert numbers.first.locator(".explorer-figures").text_content().split() == shown, name
     assert steps.get_by_role("heading").count() == 7
     links = steps.locator("a").all()
     assert [link.inner_text() for link in links] == [f"({n})" for n in (8, 11, 1, 3, 6, 2, 12, 14)]
@@ -483,6 +568,41 @@ def test_typing_stops_the_writing(explore, model):
     assert page.get_by_role("button", name="Write on").is_visible()
     assert page.locator(".explorer-wrote").text_content() == "O my"
     agree(page, expected(model, "O my"))
+    # Also while the model still works on the character that was asked for.
+    page.evaluate(
+        """() => {
+            const box = document.querySelector(".explorer textarea");
+            document.querySelectorAll(".explorer-write button")[1].click();
+            box.value = "So";
+            box.dispatchEvent(new Event("input"));
+        }"""
+    )
+    settled(page)
+    assert page.locator(".explorer-wrote").text_content() == "So"
+
+
+def test_erasing_begins_the_same_chance_again_and_a_new_seed_another_text(explore, model):
+    page = explore("text=ROMEO%3A%0A")
+    chance, ids = Xoshiro128StarStar(1), VOCABULARY.encode("ROMEO:\n")
+    for _ in range(4):  # the first character whose share of the unit interval the number falls into
+        below = model(ids[None])[0, -1].double().softmax(0).cumsum(0) <= chance.uniform()
+        ids = torch.cat([ids, below.sum()[None]])
+    mark = page.locator(".explorer-wrote mark")
+    wrote = []
+    for _ in range(2):
+        for _ in range(4):
+            page.get_by_role("button", name="One character").click()
+            settled(page)
+        wrote.append(mark.text_content())
+        page.get_by_role("button", name="Erase").click()
+        settled(page)
+    assert wrote == [VOCABULARY.decode(ids[7:])] * 2
+    page.get_by_role("button", name="One character").click()
+    settled(page)
+    page.get_by_label("Seed").fill("9")
+    page.get_by_label("Seed").press("Enter")
+    settled(page)
+    assert mark.text_content() == ""
 
 
 def test_a_seed_that_is_none_is_refused_and_the_old_one_kept(explore):

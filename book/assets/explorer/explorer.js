@@ -358,7 +358,6 @@ class Explorer {
       this.controls();
       return;
     }
-    this.pause();
     this.change(() => {
       this.state.seed = seed;
       this.rewind();
