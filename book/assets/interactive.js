@@ -37,8 +37,13 @@
     button.addEventListener("click", async () => {
       button.disabled = true;
       for (const line of place.querySelectorAll(".interactive-note")) line.remove();
-      if (await mount(place, "explorer/explorer.js")) button.remove();
-      else button.disabled = false;
+      if (!(await mount(place, "explorer/explorer.js"))) {
+        button.disabled = false;
+        return;
+      }
+      // The keyboard goes on where the button was, unless the reader is elsewhere by now.
+      if ([button, document.body].includes(document.activeElement)) place.querySelector(".explorer-app").focus({ preventScroll: true });
+      button.remove();
     });
     place.append(button);
     place.classList.add("offered");

@@ -2,10 +2,12 @@
 
 import gzip
 import re
+from urllib.parse import quote
 
 import pytest
 import torch
 from serve import SITE
+from test_scaling_demo import Xoshiro128StarStar
 from test_site import AXE
 
 from minigpt.artifacts import load_model
@@ -109,6 +111,11 @@ def test_a_section_loads_nothing_of_the_model_before_the_reader_asks(open_page):
     button.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".explorer-app")
+    assert page.locator(".explorer-app").evaluate("app => app === document.activeElement")
+    page.keyboard.press("Tab")
+    assert page.get_by_role("textbox", name="Type anything").evaluate(
+        "box => box.matches(':focus')"
+    )
     assert any(url.endswith(".safetensors") for url in page.requested)
     assert page.complaints == []
 
@@ -122,6 +129,7 @@ def test_the_windows_begin_where_their_sections_are(open_page):
     chosen = page.get_by_role("radio", checked=True, name=re.compile("Layer"))
     assert chosen.get_attribute("aria-label").startswith(f"Layer {named[1]}, head {named[2]}:")
     assert page.get_by_role("textbox", name="Type anything").input_value() == "To be,"
+    assert page.get_by_role("checkbox").count() == 1
     page.get_by_role("checkbox", name="Causal mask").uncheck()
     settled(page)
     page.get_by_role("link", name="Open this in the explorer").click()
@@ -136,6 +144,7 @@ def test_the_windows_begin_where_their_sections_are(open_page):
 @pytest.mark.parametrize("text", ["What is th", "O"])
 def test_what_comes_next_is_what_torch_says(explore, model, text):
     page = explore()
+    assert not page.locator("#fig-explorer").is_visible()  # the live model is in its place
     page.get_by_role("textbox", name="Type anything").fill(text)
     settled(page)
     agree(page, expected(model, text))
@@ -187,6 +196,17 @@ def test_of_a_long_text_the_last_128_characters_are_read(explore, model):
     assert position(page).get_attribute("min") == "73"
     assert page.locator(".explorer-text .beyond").last.inner_text() in text[71] + "␣↵"
     assert page.locator(".explorer-text .explorer-strip span:not(.beyond)").count() == 128
+    canvas = page.locator(".explorer-large")
+    cell = (canvas.bounding_box()["width"] - 6) / 128
+    canvas.click(position={"x": 4 + 9.5 * cell, "y": 4 + 99.5 * cell})
+    settled(page)
+    assert position(page).input_value() == "172"
+    agree(page, expected(model, text[72:172]))
+    weight = attention_maps(model, VOCABULARY.encode(text[72:])[None])[0, 0, 0, 99, 9]
+    assert page.locator(".explorer-cell").inner_text().endswith(f"{weight:.3f}")
+    page.locator(".explorer-row .explorer-strip span").nth(30).click()
+    settled(page)
+    assert position(page).input_value() == "103"
 
 
 def without(name: str) -> MiniGPT:
@@ -271,18 +291,41 @@ def test_a_state_travels_in_the_address(explore, open_page, site):
         assert there.get_by_label(label).input_value() == page.get_by_label(label).input_value()
     label = "Map of layer 2, head 3"
     assert there.get_by_role("img", name=label).is_visible()
-    # The same page follows an address that is changed under it.
+    # The same page follows an address that is changed under it, and what was written goes.
+    there.get_by_role("button", name="One character").click()
+    there.wait_for_function("document.querySelector('.explorer-wrote mark').textContent")
     there.evaluate("location.hash = 'text=Hark&layer=4'")
     there.wait_for_function("document.querySelector('.explorer textarea').value === 'Hark'")
     settled(there)
     assert there.get_by_role("img", name="Map of layer 4, head 1").is_visible()
+    assert there.locator(".explorer-wrote").text_content() == "Hark"
+
+
+def test_the_way_back_leads_to_the_state_before(explore):
+    page = explore()
+    page.get_by_role("link", name="Turn the causal mask off").click()
+    mask = page.get_by_role("checkbox", name="Causal mask")
+    page.wait_for_function("document.querySelector('.explorer-losses').innerText.includes('this')")
+    assert not mask.is_checked()
+    page.evaluate("location.hash = 'fig-explorer'")  # a place on the page, not a state
+    settled(page)
+    assert not mask.is_checked()
+    page.go_back()
+    page.go_back()
+    page.wait_for_function("document.querySelector('.explorer-switches input').checked")
+    settled(page)
+    assert "Loss like this" not in losses(page)
+    assert "#" not in page.url
 
 
 def test_an_address_that_asks_for_what_there_is_not_is_answered(explore):
-    page = explore("layer=9&head=x&seed=-1&temperature=5&off=mask,soul,5.1")
+    page = explore("layer=9&head=x&seed=-1&temperature=5&off=mask,soul,5.1,constructor&position=40")
     told = page.locator(".explorer-trouble").inner_text()
     assert "layer 9; it has to be a whole number from 1 to 4" in told
-    for part in ("head x", "seed -1", "temperature 5", "switches off soul", "switches off 5.1"):
+    for part in (
+        *("head x", "seed -1", "temperature 5", "position 40; the model reads positions 1 to 19"),
+        *("switches off soul", "switches off 5.1", "switches off constructor"),
+    ):
         assert part in told
     assert page.get_by_role("radio", checked=True).first.is_visible()
     assert not page.get_by_role("checkbox", name="Causal mask").is_checked()
@@ -303,6 +346,8 @@ def test_the_heads_are_gone_through_with_the_arrow_keys(explore, model):
         chosen = page.locator(":focus")
         assert chosen.get_attribute("aria-checked") == "true"
         assert chosen.get_attribute("aria-label").startswith(f"Layer {name[0]}, head {name[1]}:")
+    page.keyboard.press("Alt+ArrowRight")  # the browser's
+    assert page.locator(":focus").get_attribute("aria-label").startswith("Layer 4, head 2:")
     text = "To be, or not to be"
     maps = attention_maps(model, VOCABULARY.encode(text)[None])[:, 0]
     back = re.search(r"looks ([\d.]+) characters", chosen.get_attribute("aria-label"))[1]
@@ -336,6 +381,69 @@ def test_the_row_of_a_map_is_chosen_and_its_cells_are_read_with_the_pointer(expl
     settled(page)
     assert position(page).input_value() == "9"
     assert "reads most of position" in page.locator(".explorer-row").inner_text()
+    assert page.locator(".explorer-cell").inner_text() == told
+    page.get_by_role("textbox", name="Type anything").fill("")
+    settled(page)
+    canvas.hover(position=place)
+    assert "Point at a cell" in page.locator(".explorer-cell").inner_text()
+    assert page.complaints == []
+
+
+# What a map of six characters looks like: its first cell, its last row's first, hatching, frame.
+DRAWN = """canvas => {
+    const { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const at = (x, y) => {
+        const start = 4 * (Math.floor(y) * width + Math.floor(x));
+        return [...data.subarray(start, start + 4)];
+    };
+    const side = (width - 18) / 6;
+    const cell = (t, i) => at(16 + (i + 0.5) * side, 16 + (t + 0.5) * side);
+    const six = [0, 1, 2, 3, 4, 5];
+    return {
+        width, first: cell(0, 0), last: cell(5, 0),
+        hatched: six.some((x) => at(16 + 4.5 * side + x, 16 + side / 2)[3] > 0),
+        framed: six.filter((t) => at(width / 2, 16 + t * side)[3] > 200),
+    };
+}"""
+
+
+def test_the_map_is_drawn_anew_in_another_theme_and_width(explore, model):
+    page = explore("text=To%20be%2C&position=4&layer=2")
+    canvas = page.locator(".explorer-large")
+
+    def drawn():
+        return canvas.evaluate(DRAWN)
+
+    light = drawn()
+    weight = attention_maps(model, VOCABULARY.encode("To be,")[None])[1, 0, 0, 5, 0].item()
+    assert 0.05 < weight < 0.8
+    assert light["first"] == [0, 90, 181, 255]
+    assert light["last"][3] == pytest.approx(255 * weight**0.5, abs=2)
+    assert light["hatched"]
+    assert light["framed"] == [3, 4]  # above and below the fourth row
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_function(f"({DRAWN})(document.querySelector('.explorer-large')).first[0] === 110")
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_function(
+        f"(it => it.width === it.clientWidth && it.width !== {light['width']})"
+        "(document.querySelector('.explorer-large'))"
+    )
+
+
+def test_a_finger_reads_a_cell_too(chromium, site):
+    context = chromium.new_context(has_touch=True, viewport={"width": 390, "height": 900})
+    page = context.new_page()
+    page.goto(f"{site}{EXPLORER}.html")
+    page.wait_for_selector(".explorer-app")
+    settled(page)
+    canvas = page.locator(".explorer-large")
+    cell = (canvas.bounding_box()["width"] - 18) / 19
+    canvas.tap(position={"x": 16 + 3.5 * cell, "y": 16 + 8.5 * cell})
+    settled(page)
+    told = page.locator(".explorer-cell").inner_text()
+    assert told.startswith("Position 9 (r) reads position 4 (b)")
+    context.close()
 
 
 def test_one_position_is_followed_step_by_step_with_its_numbers(explore, model):
@@ -343,6 +451,32 @@ def test_one_position_is_followed_step_by_step_with_its_numbers(explore, model):
     page.get_by_text("Follow one position").click()
     page.wait_for_selector(".explorer-station")
     steps = page.locator(".explorer-steps")
+    words = {
+        label.rsplit(":", 1)[0]: label
+        for label in steps.locator("canvas").evaluate_all("all => all.map((c) => c.ariaLabel)")
+    }
+    ids = VOCABULARY.encode("To b")
+    vectors = {
+        "embedding of b": model.tok_emb.weight[ids[3]],
+        "position 4": model.pos_emb.weight[3],
+        "their sum, which enters layer 1": model.tok_emb.weight[ids[3]] + model.pos_emb.weight[3],
+    }
+    with_hooks = model.blocks[1].attn.W_Q.register_forward_hook(
+        lambda module, given, made: vectors.update(
+            {"normalized": given[0][0, 3], "query of position 4 (b)": made[0, 3, 64:96]}
+        )
+    )
+    weighted = model.blocks[1].attn.W_proj.register_forward_pre_hook(
+        lambda module, given: vectors.update({"average v̄": given[0][0, 3, 64:96]})
+    )
+    model(ids[None])
+    with_hooks.remove()
+    weighted.remove()
+    for name, vector in vectors.items():
+        shown = [f"{x:.2f}".replace("-0.00", "0.00").replace("-", "−") for x in vector]
+        assert words[name].endswith(f"the first {', '.join(shown[:4])}"), name
+        numbers = steps.locator(".explorer-numbers", has=page.get_by_text(name, exact=True))
+        assert numbers.first.locator(".explorer-figures").text_content().split() == shown, name
     assert steps.get_by_role("heading").count() == 7
     links = steps.locator("a").all()
     assert [link.inner_text() for link in links] == [f"({n})" for n in (8, 11, 1, 3, 6, 2, 12, 14)]
@@ -370,31 +504,59 @@ def test_the_same_seed_writes_the_same_text_and_another_one_another(explore):
     texts = []
     for seed in (5, 5, 6):
         page = explore(f"text=ROMEO%3A%0A&seed={seed}")
-        for _ in range(25):
+        for _ in range(12):
             page.get_by_role("button", name="One character").click()
             settled(page)
         texts.append(page.locator(".explorer-wrote mark").text_content())
-    assert len(texts[0]) == 25
+    assert len(texts[0]) == 12
     assert texts[0] == texts[1] != texts[2]
 
 
 def test_writing_plays_past_the_window_pauses_and_is_erased(explore, model):
-    page = explore("text=ROMEO%3A%0A&temperature=0")
+    begin = VOCABULARY.decode(CORPUS["test"][:110])
+    page = explore(f"text={quote(begin)}&temperature=0")
     page.get_by_role("button", name="Write on").click()
-    page.wait_for_function(
-        "document.querySelector('.explorer-wrote mark').textContent.length > 150"
-    )
+    page.wait_for_function("document.querySelector('.explorer-wrote mark').textContent.length > 25")
     page.get_by_role("button", name="Pause").click()
     settled(page)
     text = page.locator(".explorer-wrote mark").text_content()
-    ids = VOCABULARY.encode("ROMEO:\n")
-    while len(ids) < 7 + len(text):
+    ids = VOCABULARY.encode(begin)
+    while len(ids) < 110 + len(text):
         ids = torch.cat([ids, model(ids[None, -128:])[0, -1].argmax(keepdim=True)])
-    assert VOCABULARY.decode(ids[7:]) == text
+    assert VOCABULARY.decode(ids[110:]) == text
     assert f"Paused after {len(text)} characters" in page.locator(".explorer-write").inner_text()
-    page.get_by_role("button", name="Erase").click()
+    # What was written is not in the address, nor is a position within it.
+    position(page).fill("115")
+    page.get_by_label("Temperature").fill("0.1")
+    page.wait_for_function("location.hash.endsWith('&temperature=0.1')")
+    assert "position" not in page.url
+    page.get_by_role("button", name="Erase").press("Enter")
     settled(page)
-    assert page.locator(".explorer-wrote").text_content() == "ROMEO:\n"
+    assert page.locator(".explorer-wrote").text_content() == begin
+    assert page.locator(":focus").inner_text() == "Write on"
+
+
+def test_while_it_writes_no_live_region_speaks_at_each_character(explore):
+    page = explore()
+    page.evaluate(
+        """() => {
+            window.said = new Set();
+            const live = "[role=status], [role=alert], [aria-live], output";
+            for (const region of document.querySelectorAll(live)) {
+                const listen = () => region.textContent && window.said.add(region.textContent);
+                new MutationObserver(listen).observe(
+                    region, { childList: true, characterData: true, subtree: true });
+            }
+        }"""
+    )
+    page.get_by_role("button", name="Write on").click()
+    page.wait_for_function("document.querySelector('.explorer-wrote mark').textContent.length > 5")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused after").wait_for()
+    said = page.evaluate("[...window.said]")
+    assert said[0] == "Writing …"
+    assert said[1].startswith("Paused after")
+    assert len(said) == 2
 
 
 def test_typing_stops_the_writing(explore, model):
@@ -406,6 +568,41 @@ def test_typing_stops_the_writing(explore, model):
     assert page.get_by_role("button", name="Write on").is_visible()
     assert page.locator(".explorer-wrote").text_content() == "O my"
     agree(page, expected(model, "O my"))
+    # Also while the model still works on the character that was asked for.
+    page.evaluate(
+        """() => {
+            const box = document.querySelector(".explorer textarea");
+            document.querySelectorAll(".explorer-write button")[1].click();
+            box.value = "So";
+            box.dispatchEvent(new Event("input"));
+        }"""
+    )
+    settled(page)
+    assert page.locator(".explorer-wrote").text_content() == "So"
+
+
+def test_erasing_begins_the_same_chance_again_and_a_new_seed_another_text(explore, model):
+    page = explore("text=ROMEO%3A%0A")
+    chance, ids = Xoshiro128StarStar(1), VOCABULARY.encode("ROMEO:\n")
+    for _ in range(4):  # the first character whose share of the unit interval the number falls into
+        below = model(ids[None])[0, -1].double().softmax(0).cumsum(0) <= chance.uniform()
+        ids = torch.cat([ids, below.sum()[None]])
+    mark = page.locator(".explorer-wrote mark")
+    wrote = []
+    for _ in range(2):
+        for _ in range(4):
+            page.get_by_role("button", name="One character").click()
+            settled(page)
+        wrote.append(mark.text_content())
+        page.get_by_role("button", name="Erase").click()
+        settled(page)
+    assert wrote == [VOCABULARY.decode(ids[7:])] * 2
+    page.get_by_role("button", name="One character").click()
+    settled(page)
+    page.get_by_label("Seed").fill("9")
+    page.get_by_label("Seed").press("Enter")
+    settled(page)
+    assert mark.text_content() == ""
 
 
 def test_a_seed_that_is_none_is_refused_and_the_old_one_kept(explore):
@@ -437,7 +634,44 @@ def test_when_the_weights_do_not_come_the_static_figure_stays_and_the_page_says_
     page.goto(f"{site}{EXPLORER}.html")
     note.wait_for()
     assert page.locator("#fig-explorer svg").is_visible()
+    page.add_init_script("window.Worker = class { constructor() { throw Error('no workers'); } }")
+    page.reload()
+    note.wait_for()
+    assert "(no workers)" in note.inner_text()
+    assert page.locator(".explorer-wait").count() == 0
     context.close()
+
+
+def test_when_the_model_stops_the_page_says_so_and_writes_nothing_more(chromium, site):
+    context = chromium.new_context()
+    page = context.new_page()
+    page.add_init_script(
+        """window.Worker = class extends Worker {
+            constructor(...of) { super(...of); window.model = this; }
+        }"""
+    )
+    page.goto(f"{site}{EXPLORER}.html")
+    page.wait_for_selector(".explorer-app")
+    settled(page)
+    page.evaluate("model.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))")
+    page.get_by_role("button", name="One character").click()
+    settled(page)
+    told = page.locator(".explorer-trouble").inner_text()
+    assert told == "The model stopped: out of memory. Loading the page again helps."
+    assert page.locator(".explorer-wrote mark").text_content() == ""
+    context.close()
+
+
+def test_in_high_contrast_the_choice_and_the_bars_are_seen(explore):
+    page = explore("off=mask")
+    page.emulate_media(forced_colors="active")
+    for chosen in (".explorer-strip .chosen", ".explorer-grid [aria-checked=true]"):
+        style = page.locator(chosen).first.evaluate("it => getComputedStyle(it).outlineStyle")
+        assert style == "solid"
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    for kind in ("trained", "now", "uniform"):
+        bar = page.locator(f".explorer-loss.{kind}")
+        assert bar.evaluate("it => getComputedStyle(it, '::before').backgroundColor") != ground
 
 
 def test_opened_from_a_file_the_page_says_why_it_only_shows_the_figure(chromium):

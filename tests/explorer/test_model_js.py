@@ -140,30 +140,80 @@ def test_the_loss_is_the_one_of_torch(read):
     assert found["loss"] == pytest.approx(expected.item(), abs=1e-4)
 
 
-def test_the_steps_lead_from_the_embedding_to_the_prediction(read):
+@pytest.mark.parametrize("off", [None, "scaling", "mask", "positions"])
+def test_the_steps_lead_from_the_embedding_to_the_prediction(read, off):
     text, t, layer, head = READ[0][:20], 11, 2, 1
-    (found,) = read({"ids": text.tolist(), "steps": [t, layer, head]})
+    case = {"ids": text.tolist(), "steps": [t, layer, head], "off": {off: True} if off else {}}
+    (found,) = read(case)
     steps = found["steps"]
+    model = SWITCHED[off][1]() if off else rounded()
 
     def row(name):
         return torch.tensor(steps[name])
 
+    assert torch.allclose(row("embedding"), model.tok_emb.weight[text[t]], atol=1e-6)
     assert torch.allclose(row("embedding") + row("position"), row("input"), atol=1e-6)
+    assert row("position").any() == (off != "positions")
     assert len(row("query")) == 32
     products = row("keys") @ row("query")
     assert torch.allclose(products, row("products"), atol=1e-4)
-    assert torch.allclose(row("products") / math.sqrt(32), row("scaled"), atol=1e-5)
-    assert steps["masked"][t + 1 :] == ["-inf"] * (19 - t)
-    weights = torch.tensor(steps["masked"][: t + 1]).softmax(0)
-    assert torch.allclose(weights, row("weights")[: t + 1], atol=1e-6)
+    divisor = 1 if off == "scaling" else math.sqrt(32)
+    assert torch.allclose(row("products") / divisor, row("scaled"), atol=1e-5)
+    masked = torch.tensor([float(score) for score in steps["masked"]])
+    assert steps["masked"][: t + 1] == steps["scaled"][: t + 1]
+    assert masked[t + 1 :].isinf().all() == (off != "mask")
+    assert torch.allclose(masked.softmax(0), row("weights"), atol=1e-6)
     assert torch.allclose(row("weights") @ row("values"), row("average"), atol=1e-5)
-    model = rounded()
     maps = attention_maps(model, text[None])[layer, 0, head, t]
     assert torch.allclose(row("weights"), maps, atol=1e-5)
-    assert len(steps["byLayer"]) == 4
-    assert len(steps["lens"]) == 5
+
+
+def test_the_stream_is_followed_layer_by_layer(read):
+    text, t, layer, head = READ[0][:20], 11, 2, 1
+    (found,) = read({"ids": text.tolist(), "steps": [t, layer, head]})
+    steps = found["steps"]
+    model = rounded()
+    parts = {}
+
+    def keep(name):
+        return lambda module, given, made: parts.update({name: made[0, t]})
+
+    for number, block in enumerate(model.blocks):
+        block.norm_1.register_forward_hook(keep(f"normed {number}"))
+        block.norm_1.register_forward_pre_hook(
+            lambda module, given, number=number: parts.update({f"before {number}": given[0][0, t]})
+        )
+        block.attn.register_forward_hook(keep(f"attention {number}"))
+        block.ffn.register_forward_hook(keep(f"ffn {number}"))
+        block.register_forward_hook(keep(f"before {number + 1}"))
     predicted = model(text[None])[0, t].softmax(0)
-    assert torch.allclose(torch.tensor(steps["lens"][4]), predicted, atol=1e-4)
+
+    def near(numbers, expected):
+        return torch.allclose(torch.tensor(numbers), expected, atol=1e-4, rtol=1e-4)
+
+    assert near(steps["stream"], parts[f"before {layer}"])
+    assert near(steps["normed"], parts[f"normed {layer}"])
+    assert len(steps["byLayer"]) == 4
+    for number, one in enumerate(steps["byLayer"]):
+        before, attention, ffn = (
+            parts[f"{name} {number}"] for name in ("before", "attention", "ffn")
+        )
+        vectors = {
+            "before": before,
+            "attention": attention,
+            "middle": before + attention,
+            "ffn": ffn,
+            "after": parts[f"before {number + 1}"],
+        }
+        for name, vector in vectors.items():
+            assert near(one[name], vector.norm()), (number, name)
+        assert near(one["mean"], before.mean())
+        assert near(one["sd"], before.std(correction=0))
+    assert len(steps["lens"]) == 5
+    for number, found in enumerate(steps["lens"]):
+        expected = model.W_o(model.norm_f(parts[f"before {number}"])).softmax(0)
+        assert near(found, expected)
+    assert near(steps["lens"][4], predicted)
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 import { Random, LARGEST_SEED } from "../random.js";
 import { element, fixed, largeMap, smallMap, strip } from "./draw.js";
 import { softmax } from "./model.js";
-import { anyOff, fromAddress, glyph, isOff, LONGEST, noneOff, readable, spoken, SWITCHES, toAddress } from "./state.js";
+import { anyOff, fromAddress, glyph, isOff, LONGEST, named, noneOff, readable, spoken, SWITCHES, toAddress } from "./state.js";
 
 let places = 0;
 
@@ -53,18 +53,18 @@ export async function mount(place, base) {
   const parts = place.dataset.show.split(" ");
   const waiting = element("p", { role: "status", class: "explorer-wait" }, `Fetching the model, ${place.dataset.megabytes} MB …`);
   place.append(waiting);
-  const { ask, stop } = thread(base);
-  let about;
+  let worker;
   try {
+    worker = thread(base);
     await style(new URL("explorer/explorer.css", base).href);
-    about = await ask("load", { url: new URL("explorer/minigpt-float16.safetensors", base).href });
+    const about = await worker.ask("load", { url: new URL("explorer/minigpt-float16.safetensors", base).href });
+    new Explorer(place, { ask: worker.ask, about, base, inWindow, parts, name: `explorer-${++places}` });
   } catch (error) {
-    stop();
+    worker?.stop();
     throw error;
   } finally {
     waiting.remove();
   }
-  new Explorer(place, { ask, about, base, inWindow, parts, name: `explorer-${++places}` });
 }
 
 class Explorer {
@@ -75,8 +75,7 @@ class Explorer {
     this.characters = about.characters;
     this.sizes = { ...about.config, largestSeed: LARGEST_SEED };
     this.number = new Map([...this.characters].map((character, i) => [character, i]));
-    const given = !inWindow && location.hash.includes("=") ? location.hash : place.dataset.state;
-    Object.assign(this, fromAddress(given, this.sizes));
+    this.begin(!inWindow && location.hash.includes("=") ? location.hash : place.dataset.state);
     this.build();
     place.querySelector(".explorer-still")?.setAttribute("hidden", "");
     new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
@@ -85,11 +84,30 @@ class Explorer {
     this.update();
   }
 
-  /** The address was changed by hand, or by a link on the page. */
+  /** Take the state that an address gives. */
+  begin(address) {
+    Object.assign(this, fromAddress(address, this.sizes));
+    const { position } = this.state;
+    const last = this.whole().length;
+    const first = Math.max(0, last - this.sizes.T_max) + 1;
+    if (position !== null && (position < first || position > last)) {
+      this.state.position = null;
+      this.problems.push(`The address asks for position ${position}; the model reads ${last ? `positions ${first} to ${last} of this text` : "no position of an empty text"}.`);
+    }
+  }
+
+  /** The state as an address. What was written is not in it, nor a position within that. */
+  address() {
+    const { text, position } = this.state;
+    return toAddress({ ...this.state, position: position > readable(text, this.characters).kept.length ? null : position });
+  }
+
+  /** The address was changed by hand, by a link on the page or by the way back; a name of a place on the page is none of ours. */
   follow() {
-    if (!location.hash.includes("=") || location.hash.slice(1) === toAddress(this.state)) return;
+    if ((location.hash && !location.hash.includes("=")) || location.hash.slice(1) === this.address()) return;
+    clearTimeout(this.later);
     this.rewind();
-    Object.assign(this, fromAddress(location.hash, this.sizes));
+    this.begin(location.hash || this.place.dataset.state);
     this.controls();
     this.update();
   }
@@ -97,7 +115,7 @@ class Explorer {
   // ---- what stands on the page ----
 
   build() {
-    this.app = element("div", { class: "explorer-app" });
+    this.app = element("div", { class: "explorer-app", role: "group", "aria-label": "The trained model", tabindex: -1 });
     const made = { text: this.buildText, switches: this.buildSwitches, next: this.buildNext, write: this.buildWrite, maps: this.buildMaps, row: this.buildRow, steps: this.buildSteps };
     this.shown = new Map();
     for (const part of this.parts) {
@@ -133,12 +151,13 @@ class Explorer {
     this.left = element("span", { class: "explorer-left", role: "status" });
     this.reader = element("div", { class: "explorer-strip", "aria-hidden": "true", click: (event) => this.choose(event.target.dataset.position) });
     this.slider = element("input", { type: "range", id: `${id}-position`, min: 1, input: () => this.choose(this.slider.value) });
-    this.where = element("output", { for: `${id}-position` });
+    this.where = element("span", { class: "explorer-value", "aria-hidden": "true" }); // the slider says it itself
     return this.panel("Your text",
       element("label", { for: id, class: "explorer-label" }, "Type anything"), this.box,
       element("p", { id: `${id}-about`, class: "explorer-about" }, this.count, " ", this.left),
       this.reader,
-      element("div", { class: "explorer-line" }, element("label", { for: `${id}-position` }, "Position"), this.slider, this.where));
+      element("div", { class: "explorer-line" }, element("label", { for: `${id}-position` }, "Position"), this.slider, this.where),
+      element("p", { class: "explorer-about" }, "The framed character is the chosen position. Click another one, or move the slider."));
   }
 
   buildSwitches(only = [...Object.keys(SWITCHES), "heads"]) {
@@ -183,7 +202,7 @@ class Explorer {
     this.after = element("p", { class: "explorer-after" });
     this.bars = element("tbody", {});
     this.heat = element("input", { type: "range", id, min: 0, max: 2, step: 0.1, input: () => this.change(() => (this.state.temperature = Number(this.heat.value))) });
-    this.heatNow = element("output", { for: id });
+    this.heatNow = element("span", { class: "explorer-value", "aria-hidden": "true" });
     this.beside = element("p", { class: "explorer-about" });
     return this.panel("What comes next", this.after,
       element("table", { class: "explorer-bars" },
@@ -200,13 +219,17 @@ class Explorer {
       this.pause();
       this.step();
     });
-    this.erase = this.button("Erase", () => this.change(() => this.rewind()));
+    this.erase = this.button("Erase", () => {
+      this.change(() => this.rewind());
+      this.play.focus(); // there is nothing more to erase
+    });
     this.seed = element("input", { type: "number", id, min: 0, max: LARGEST_SEED, step: 1, change: () => this.reseed() });
     this.wrote = element("p", { class: "explorer-wrote" });
     this.progress = element("p", { class: "explorer-about", role: "status" });
     return this.panel("Let it write",
       element("div", { class: "explorer-line" }, this.play, this.once, this.erase, element("label", { for: id }, "Seed"), this.seed),
       element("div", { class: "explorer-page", tabindex: 0, role: "group", "aria-label": "The text and what was written" }, this.wrote),
+      element("p", { class: "explorer-about" }, "What is shaded, the model wrote. The same text, seed and temperature give the same writing again."),
       this.progress);
   }
 
@@ -224,10 +247,10 @@ class Explorer {
       }
     }
     this.large = element("canvas", { class: "explorer-large", role: "img", "aria-label": "The chosen map",
-      pointermove: (event) => this.point(event), pointerleave: () => this.readCell(null), click: (event) => this.point(event, true) });
+      pointermove: (event) => this.point(event), pointerleave: (event) => this.leave(event), click: (event) => this.point(event, true) });
     this.cell = element("p", { class: "explorer-cell" });
     return this.panel("Where the heads read",
-      element("p", { class: "explorer-about" }, "A row is a position that reads, a column one that is read. The darker, the larger the weight (the shade grows with its root)."),
+      element("p", { class: "explorer-about" }, "A row is a position that reads, a column one that is read. The stronger the colour, the larger the weight (the colour goes with its square root, so that small weights show). Hatched cells are masked. The framed row is that of the chosen position."),
       element("div", { class: "explorer-maps-both" }, this.grid, element("div", {}, this.headName = element("p", { class: "explorer-after" }), this.large, this.cell)));
   }
 
@@ -261,16 +284,26 @@ class Explorer {
     if (this.heat) {
       this.heat.value = state.temperature;
       this.heatNow.textContent = state.temperature === 0 ? "0: always the likeliest" : state.temperature.toFixed(1);
+      this.heat.setAttribute("aria-valuetext", this.heatNow.textContent);
     }
     if (this.seed) this.seed.value = state.seed;
+    this.small?.forEach(({ button }, index) => {
+      const chosen = index === state.layer * this.sizes.n_h + state.head;
+      button.setAttribute("aria-checked", chosen);
+      button.tabIndex = chosen ? 0 : -1;
+    });
     this.trouble.textContent = this.problems.join(" ");
-    const address = toAddress(state);
-    if (this.onward) this.onward.href = new URL(`../book/explorer.html#${address}`, this.base).href;
-    else {
-      // Not at every stroke: browsers count how often an address changes.
-      clearTimeout(this.later);
-      this.later = setTimeout(() => history.replaceState(null, "", `${location.pathname}${location.search}#${address}`), 200);
-    }
+    if (this.onward) this.onward.href = new URL(`../book/explorer.html#${this.address()}`, this.base).href;
+  }
+
+  /** Write the state into the address. Not at every stroke: Safari allows 100 changes in 30 seconds. */
+  note() {
+    if (this.inWindow) return;
+    clearTimeout(this.later);
+    this.later = setTimeout(() => {
+      const address = this.address();
+      history.replaceState(null, "", `${location.pathname}${location.search}${address && `#${address}`}`);
+    }, 400);
   }
 
   // ---- what the reader does ----
@@ -279,6 +312,7 @@ class Explorer {
     act();
     this.problems = [];
     this.controls();
+    this.note();
     this.update();
   }
 
@@ -297,17 +331,24 @@ class Explorer {
   arrows(event) {
     const { n_l, n_h } = this.sizes;
     const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ?? [];
-    if (down === undefined) return;
+    if (down === undefined || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return; // Alt and an arrow lead back and forth in the history
     event.preventDefault();
     this.change(() => Object.assign(this.state, { layer: (this.state.layer + down + n_l) % n_l, head: (this.state.head + right + n_h) % n_h }));
     this.small[this.state.layer * n_h + this.state.head].button.focus();
   }
 
   point(event, choose = false) {
-    if (!this.cellAt) return;
-    const { t, i } = this.cellAt(event.offsetX, event.offsetY);
-    if (choose) this.choose(this.from + t + 1);
-    else this.readCell(t, i);
+    if (!this.result) return;
+    this.pointed = this.cellAt(event.offsetX, event.offsetY);
+    this.readCell();
+    if (choose) this.choose(this.from + this.pointed.t + 1);
+  }
+
+  /** A finger leaves when it lifts: what it tapped stays in words. */
+  leave(event) {
+    if (event.pointerType !== "mouse") return;
+    this.pointed = null;
+    this.readCell();
   }
 
   reseed() {
@@ -317,7 +358,6 @@ class Explorer {
       this.controls();
       return;
     }
-    this.pause();
     this.change(() => {
       this.state.seed = seed;
       this.rewind();
@@ -327,7 +367,7 @@ class Explorer {
   rewind() {
     this.pause();
     Object.assign(this.state, { written: "", position: null });
-    this.random = null;
+    this.random = this.pointed = null;
     if (this.progress) this.progress.textContent = "";
   }
 
@@ -335,6 +375,7 @@ class Explorer {
 
   /** Draw one character; the same seed and text give the same writing. */
   async step(turn = null) {
+    if (this.state.position !== null) this.note();
     this.state.position = null;
     const before = this.whole();
     await this.update();
@@ -363,7 +404,7 @@ class Explorer {
     }
     if (this.writing === turn) this.pause();
     const count = this.state.written.length - before;
-    if (count > 0 && this.whole().length < LONGEST) this.progress.textContent = `Paused after ${count} characters.`;
+    if (count > 0 && !this.writing && this.whole().length < LONGEST) this.progress.textContent = `Paused after ${count} character${count > 1 ? "s" : ""}.`;
   }
 
   pause() {
@@ -387,6 +428,8 @@ class Explorer {
         try {
           await this.read();
         } catch (error) {
+          this.result = null;
+          this.app.classList.add("explorer-empty");
           this.trouble.textContent = `The model stopped: ${error.message}. Loading the page again helps.`;
           this.pause();
         }
@@ -399,7 +442,7 @@ class Explorer {
 
   async read() {
     const whole = this.whole();
-    const { off } = this.state;
+    const off = structuredClone(this.state.off);
     const from = Math.max(0, whole.length - this.sizes.T_max);
     const text = whole.slice(from);
     const ids = [...text].map((character) => this.number.get(character));
@@ -408,7 +451,7 @@ class Explorer {
       this.losses ? this.ask("loss", { off: noneOff() }) : null,
       this.losses ? this.ask("loss", { off }) : null,
     ]);
-    Object.assign(this, { result, text, from, T: text.length, trainedLoss, loss });
+    Object.assign(this, { result, text, from, off, T: text.length, trainedLoss, loss });
     this.t = Math.max(0, Math.min(this.T, (this.state.position ?? whole.length) - from) - 1);
     this.draw();
   }
@@ -444,7 +487,9 @@ class Explorer {
     this.count.textContent = !whole ? "The model needs one character at least."
       : whole.length <= T_max ? `${whole.length} of at most ${T_max} characters.`
         : `${whole.length} characters. The model reads the last ${T_max}; what stands before them, grey here, it does not see.`;
-    const names = [...left].map(([character, times]) => `“${character}”${times > 1 ? ` (${times} times)` : ""}`);
+    if (this.state.text.length >= LONGEST) this.count.textContent += " The box is full.";
+    const names = [...left].slice(0, 12).map(([character, times]) => `${named(character)}${times > 1 ? ` (${times} times)` : ""}`);
+    if (left.size > names.length) names.push(`and ${left.size - names.length} more`);
     const words = names.length ? `Left out: ${names.join(", ")}. The model knows only the ${this.characters.length} characters of its plays: letters, space, line break and ${[...this.characters].filter((c) => /[^\sA-Za-z]/.test(c)).join(" ")}` : "";
     if (this.left.textContent !== words) this.left.textContent = words;
     const hidden = Math.max(0, this.from - 60);
@@ -480,16 +525,17 @@ class Explorer {
       bar.style.setProperty("--share", Math.min(1, nats / (1.5 * uniform)));
       return element("p", {}, element("span", {}, `${words}: `, element("strong", {}, fixed(nats)), " nats"), bar);
     };
-    const changed = anyOff(this.state.off);
+    const changed = anyOff(this.off);
     const lines = [line("Loss as trained", this.trainedLoss, "trained")];
     if (changed) lines.push(line("Loss like this", this.loss, "now"));
-    if (this.state.off.mask) lines.push(element("p", { class: "explorer-about" }, "Without the mask it reads ahead, even the character that it is to predict. It was never trained to make use of that."));
+    if (this.off.mask) lines.push(element("p", { class: "explorer-about" }, "Without the mask it reads ahead, even the character that it is to predict. It was never trained to make use of that."));
     lines.push(line("Every character equally likely", uniform, "uniform"));
     if (this.losses.textContent !== lines.map((one) => one.textContent).join("")) this.losses.replaceChildren(...lines);
   }
 
   drawNext() {
-    const { temperature, off } = this.state;
+    const { temperature } = this.state;
+    const { off } = this;
     const probabilities = softmax(this.logits(this.t), temperature);
     const trained = this.result.trained && softmax(this.logits(this.t, true), temperature);
     const order = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]).slice(0, 8);
@@ -531,14 +577,11 @@ class Explorer {
       const [l, h] = [Math.floor(index / n_h), index % n_h];
       const weights = this.weights(l, h);
       smallMap(canvas, weights, this.T);
-      const chosen = l === this.state.layer && h === this.state.head;
-      const silent = isOff(this.state.off, l, h);
-      button.setAttribute("aria-checked", chosen);
-      button.tabIndex = chosen ? 0 : -1;
+      const silent = isOff(this.off, l, h);
       button.classList.toggle("silent", silent);
       let back = 0;
       for (let t = 0; t < this.T; t++) for (let i = 0; i < this.T; i++) back += (weights[t * this.T + i] * (t - i)) / this.T;
-      button.setAttribute("aria-label", `Layer ${l + 1}, head ${h + 1}${silent ? ", switched off" : ""}: looks ${fixed(back, 1)} characters back on average`);
+      button.setAttribute("aria-label", `Layer ${l + 1}, head ${h + 1}${silent ? ", switched off" : ""}: looks ${fixed(Math.abs(back), 1)} characters ${back < 0 ? "ahead" : "back"} on average`);
       button.title = `layer ${l + 1}, head ${h + 1}`;
     });
     this.drawLarge();
@@ -546,12 +589,13 @@ class Explorer {
 
   drawLarge() {
     if (!this.large || !this.result) return;
-    const { layer, head, off } = this.state;
+    const { layer, head } = this.state;
+    const { off } = this;
     const { canvas } = this.small[layer * this.sizes.n_h + head];
     this.cellAt = largeMap(this.large, canvas, this.text, { row: this.t, masked: !off.mask });
     this.headName.textContent = `Layer ${layer + 1}, head ${head + 1}${isOff(off, layer, head) ? " (switched off: its average is not used)" : ""}`;
     this.large.setAttribute("aria-label", `Map of layer ${layer + 1}, head ${head + 1}: ${this.T} rows and columns${off.mask ? "" : ", nothing above the diagonal"}. ${this.rowInWords()}`);
-    this.readCell(null);
+    this.readCell();
   }
 
   /** A link to an equation, as the page's own links are. */
@@ -568,9 +612,10 @@ class Explorer {
     return `Position ${this.from + this.t + 1} (${spoken(this.text[this.t])}) reads most of position ${reads.join(", ")}.`;
   }
 
-  readCell(t, i) {
-    this.cell.textContent = t === null ? "Point at a cell to read its weight. A click chooses its row."
-      : `Position ${this.from + t + 1} (${glyph(this.text[t])}) reads position ${this.from + i + 1} (${glyph(this.text[i])}): ${i > t && !this.state.off.mask ? "masked, exactly 0" : fixed(this.weights(this.state.layer, this.state.head)[t * this.T + i], 3)}`;
+  readCell() {
+    const { t, i } = this.pointed ?? {};
+    this.cell.textContent = !(t < this.T && i < this.T) ? "Point at a cell, or tap it, to read its weight. A click or a tap chooses its row."
+      : `Position ${this.from + t + 1} (${glyph(this.text[t])}) reads position ${this.from + i + 1} (${glyph(this.text[i])}): ${i > t && !this.off.mask ? "masked, exactly 0" : fixed(this.weights(this.state.layer, this.state.head)[t * this.T + i], 3)}`;
   }
 
   drawRow() {
@@ -587,17 +632,17 @@ class Explorer {
     this.rowBars.replaceChildren(...cells);
     if (!this.shown.get("row").querySelector("details").open) return;
     this.rowTable.replaceChildren(...[...row].map((weight, i) => element("tr", {},
-      element("td", {}, this.from + i + 1), element("td", {}, glyph(this.text[i])), element("td", {}, i > this.t && !this.state.off.mask ? "masked" : fixed(weight, 4)))));
+      element("td", {}, this.from + i + 1), element("td", {}, glyph(this.text[i])), element("td", {}, i > this.t && !this.off.mask ? "masked" : fixed(weight, 4)))));
   }
 
   async drawSteps() {
     if (!this.walkFold.open || !this.result) return;
     const { layer, head } = this.state;
-    const { t, T, text, from } = this;
+    const { t, text, from, result, off } = this;
     const found = await this.ask("steps", { t, layer, head });
-    if (found.weights.length !== T || this.t !== t) return; // a newer state is on its way
+    if (this.result !== result || this.t !== t) return; // a newer state is on its way
     const open = [...this.walk.querySelectorAll("details")].map((fold) => fold.open);
-    this.walk.replaceChildren(...steps(found, { t, text, from, layer, head, off: this.state.off, characters: this.characters, equation: (n) => this.equation(n), level: this.inWindow ? "h4" : "h3" }));
+    this.walk.replaceChildren(...steps(found, { t, text, from, layer, head, off, characters: this.characters, equation: (n) => this.equation(n), level: this.inWindow ? "h4" : "h3" }));
     this.walk.querySelectorAll("details").forEach((fold, i) => (fold.open = open[i] ?? false));
     for (const canvas of this.walk.querySelectorAll("canvas")) strip(canvas, canvas.numbers);
   }
@@ -626,7 +671,7 @@ function steps(found, { t, text, from, layer, head, off, characters, equation, l
       say(off.positions ? `The embedding of ${glyph(text[t])} enters alone: positions are switched off.` : `The vector of the character ${glyph(text[t])} and the vector of the place ${t + 1} in the window are added.`),
       vector(`embedding of ${glyph(text[t])}`, found.embedding), vector(`position ${t + 1}`, found.position), vector("their sum, which enters layer 1", found.input)),
     station([`2. Normalized, then projected: ${where} `, equation(11), " ", equation(1)],
-      say(`The stream before layer ${layer + 1} has mean ${fixed(found.byLayer[layer].mean)} and standard deviation ${fixed(found.byLayer[layer].sd)}. Normalized, it is multiplied by this head's columns of W_Q.`),
+      say(`The stream before layer ${layer + 1} has mean ${fixed(found.byLayer[layer].mean)} and standard deviation ${fixed(found.byLayer[layer].sd)}. Normalized, it is multiplied by this head’s part of W_Q, and the query comes out.`),
       vector(`stream before layer ${layer + 1}`, found.stream), vector("normalized", found.normed), vector(`query of ${place}`, found.query)),
     station(["3. Scores, mask, weights ", equation(3), " ", equation(6)],
       say(`The query meets every key. Each product is ${off.scaling ? "left as it is: the division is switched off" : `divided by √${found.query.length} = ${fixed(Math.sqrt(found.query.length))}`}; ${off.mask ? "the mask is switched off, so later positions are read too" : "scores of later positions become −∞"}; the softmax makes weights.`),
@@ -637,8 +682,8 @@ function steps(found, { t, text, from, layer, head, off, characters, equation, l
       say(isOff(off, layer, head) ? "This head is switched off: zeros stand in place of its average." : `The weights mix the values: ${top.map((i) => `${fixed(found.weights[i])} × value of ${from + i + 1} (${glyph(text[i])})`).join(" + ")}${top.length < found.weights.length ? " + …" : ""}`),
       ...top.map((i) => vector(`value of position ${from + i + 1} (${glyph(text[i])})`, found.values[i])), vector("average v̄", found.average)),
     station(["5. The residual stream, layer by layer ", equation(12)],
-      say(off.residual ? "Residual connections are switched off: each sublayer's output replaces the stream." : "What attention and the feed-forward layer write is added to the stream. The table gives lengths of vectors."),
-      table(["layer", "stream", "mean", "standard deviation", "attention", "stream", "feed-forward", "stream after"],
+      say(off.residual ? "Residual connections are switched off: each sublayer's output replaces the stream." : "What attention and the feed-forward layer write is added to the stream. The table gives lengths of vectors, and the mean and standard deviation that each layer’s first normalization removes."),
+      table(["layer", "stream before", "its mean", "its standard deviation", "attention writes", "stream between", "feed-forward writes", "stream after"],
         found.byLayer.map((one, i) => [i + 1, one.before, one.mean, one.sd, one.attention, one.middle, one.ffn, one.after].map((x, column) => (column ? fixed(x) : x))),
         `Lengths in the residual stream at ${place}`)),
     station(["6. What each layer would predict ", equation(14)],

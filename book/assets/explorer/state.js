@@ -43,7 +43,11 @@ export function fromAddress(address, { n_l, n_h, largestSeed }) {
   const state = start();
   const problems = [];
   const given = new URLSearchParams(address.replace(/^#/, ""));
-  if (given.has("text")) state.text = given.get("text").slice(0, LONGEST);
+  if (given.has("text")) {
+    const characters = [...given.get("text")]; // whole ones: half a sign cannot go into an address again
+    state.text = characters.slice(0, LONGEST).join("");
+    if (characters.length > LONGEST) problems.push(`The text in the address has ${characters.length} characters. The first ${LONGEST} are here.`);
+  }
   const number = (name, low, high, whole = true) => {
     const value = Number(given.get(name));
     if (given.get(name)?.trim() && value >= low && value <= high && (!whole || Number.isInteger(value))) return value;
@@ -55,11 +59,11 @@ export function fromAddress(address, { n_l, n_h, largestSeed }) {
   state.layer = (number("layer", 1, n_l) ?? 1) - 1;
   state.head = (number("head", 1, n_h) ?? 1) - 1;
   state.position = number("position", 1, 1e6);
-  state.temperature = number("temperature", 0, 2, false) ?? state.temperature;
+  state.temperature = Math.round(10 * (number("temperature", 0, 2, false) ?? state.temperature)) / 10; // as fine as its slider
   state.seed = number("seed", 0, largestSeed) ?? state.seed;
   for (const name of (given.get("off") ?? "").split(",").filter(Boolean)) {
     const [, layer, head] = /^(\d+)\.(\d+)$/.exec(name) ?? [];
-    if (name in SWITCHES) state.off[name] = true;
+    if (Object.hasOwn(SWITCHES, name)) state.off[name] = true;
     else if (layer >= 1 && layer <= n_l && head >= 1 && head <= n_h) {
       if (!isOff(state.off, layer - 1, head - 1)) state.off.heads.push([layer - 1, head - 1]);
     } else problems.push(`The address switches off ${name}, which the model does not have.`);
@@ -70,15 +74,18 @@ export function fromAddress(address, { n_l, n_h, largestSeed }) {
 export const isOff = (off, layer, head) => off.heads.some(([l, h]) => l === layer && h === head);
 
 // What telephones and word processors put in place of a character that the model knows.
-const SAME = { "’": "'", "‘": "'", "–": "-", "\t": " ", "\u00a0": " ", "\r\n": "\n", "\r": "\n" };
+const SAME = { "’": "'", "‘": "'", "–": "-", "\t": " ", "\r\n": "\n", "\r": "\n" };
+
+// A sign with its marks, or one that is joined of several, as many emoji are.
+const SIGN = /\r\n|.(?:\p{M}|\p{Emoji_Modifier}|\u200d.)*/gsu;
 
 /** Keep the characters that the model knows; count those that it does not. */
 export function readable(text, characters) {
   const known = new Set(characters);
   const left = new Map();
   let kept = "";
-  for (const [character] of text.matchAll(/\r\n|./gsu)) {
-    const same = SAME[character] ?? character;
+  for (const [character] of text.normalize("NFC").matchAll(SIGN)) {
+    const same = SAME[character] ?? character.replace(/^\p{Zs}$/u, " ");
     if (known.has(same)) kept += same;
     else left.set(same, (left.get(same) ?? 0) + 1);
   }
@@ -92,3 +99,7 @@ export const glyph = (character) => ({ " ": "␣", "\n": "↵" })[character] ?? 
 export const spoken = (character) =>
   ({ " ": "space", "\n": "line break", ",": "comma", ".": "full stop", ":": "colon", ";": "semicolon", "'": "apostrophe", "-": "hyphen", "!": "exclamation mark", "?": "question mark" })[character]
   ?? (/[A-Z]/.test(character) ? `capital ${character}` : character);
+
+/** A character in quotes, or by its number where nothing would be seen. */
+export const named = (character) =>
+  /^[\p{C}\p{Z}\p{M}]+$/u.test(character) ? [...character].map((c) => `U+${c.codePointAt().toString(16).toUpperCase().padStart(4, "0")}`).join(" ") : `“${character}”`;
