@@ -8,8 +8,9 @@ Hidden folders are passed over, and links to folders are not followed. Nothing o
 run. A file that cannot be read is listed with its reason.
 
 A function counts as written when it differs from its stub by more than comments. What a checkpoint
-said last is taken from its output, else from the tally's. All this is what the notebooks say: text
-can be edited by hand, so it is no proof.
+said last is taken from its output, else from the tally's. Where a notebook has no output at all, it
+cannot be told whether it was cleared or never run. All this is what the notebooks say: text can be
+edited by hand, so it is no proof.
 """
 
 import argparse
@@ -22,12 +23,12 @@ import os
 import re
 import sys
 import textwrap
-import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import category, east_asian_width, normalize
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "src"))
@@ -145,8 +146,8 @@ def as_text(value: object) -> str:
 
 def clean(text: str, limit: int = 300) -> str:
     """Make one line of a student's text, with nothing in it that steers a screen."""
-    text = re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", unicodedata.normalize("NFC", text[:5000]))
-    text = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text)
+    text = re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", normalize("NFC", text[:5000]))
+    text = "".join(" " if category(c)[0] in "CZ" else c for c in text)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -158,6 +159,9 @@ def students(paths: Sequence[Path], folder: Path) -> list[str]:
     alike = len(set(names)) == 1 or all(LAB.stem in name for name in names)
     if alike and all(len(path.parts) > 1 for path in inside):
         names = [str(path.parent) for path in inside]
+        # What Moodle puts after every name is left out; letters are meant, not parts of a path.
+        end = os.path.commonprefix([name[::-1] for name in names])[::-1]  # noqa: RUF071
+        names = [name.removesuffix("".join(end.partition("_")[1:])) or name for name in names]
     often = Counter(names)
     # Those of one name are told apart by their whole path.
     return [clean(n if often[n] == 1 else str(p)) for n, p in zip(names, inside, strict=True)]
@@ -256,10 +260,8 @@ def judge(name: str, stub: str, cells: Sequence[Cell], said: dict, tallied: dict
         note = f"its cell or its checkpoint's stopped with {stopped}"
     elif last:
         note = "the checkpoint met the stub or the course's own function"
-    elif not any(cell.printed or cell.error for cell in cells):
-        status, note = "outputs cleared", "no cell says anything: cleared, or never run"
-    elif any(cell.count and not cell.printed for cell in asked):
-        status, note = "outputs cleared", "the checkpoint ran, and its output is gone"
+    elif any(c.count and not c.printed for c in asked) or not any(c.printed for c in cells):
+        status, note = "outputs cleared", ""
     return Finding(status, note=note)
 
 
@@ -282,7 +284,7 @@ def review(path: Path, lab: Lab) -> Review:
 
 def columns(text: str) -> int:
     """Count the columns that a text takes on a screen: a Chinese letter takes two."""
-    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + sum(east_asian_width(letter) in "WF" for letter in text)
 
 
 def table(reviews: Sequence[tuple[str, Review]], lab: Lab) -> Iterator[str]:
@@ -305,8 +307,9 @@ def table(reviews: Sequence[tuple[str, Review]], lab: Lab) -> Iterator[str]:
     yield "\n" + "   ".join(f"{sign} {status}" for status, sign in SIGNS.items())
     for names in (CORE, CHALLENGE):
         yield "   ".join(f"{COLUMNS[name]} {name}" for name in names)
-    yield f"predicted: guesses made, of {len(lab.predictions)}   tally: passed, as its cell counted"
-    yield "measured: of what the lab measured on the way, so much was as it has to be"
+    yield f"predicted: guesses made, of {len(lab.predictions)}"
+    yield "measured: found as it has to be, of what the lab measured on the way"
+    yield "tally: core exercises passed, as the notebook's last cell counted"
 
 
 def grouped(title: str, items: Iterable[tuple[str, str, str]]) -> Iterator[str]:
@@ -318,7 +321,7 @@ def grouped(title: str, items: Iterable[tuple[str, str, str]]) -> Iterator[str]:
         yield f"\n{title}"
     for what, who in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
         text = f"{len(who):4} × {what}: {', '.join(student for student, _ in who)}"
-        yield from textwrap.wrap(text, WIDTH, subsequent_indent=" " * 7)
+        yield from textwrap.wrap(text, WIDTH, subsequent_indent=" " * 7, break_on_hyphens=False)
         for message, _ in Counter(message for _, message in who if message).most_common(1):
             sentence = re.split(r"(?<=\.) ", message)[0]
             yield from textwrap.indent(textwrap.fill(sentence, WIDTH - 9), " " * 9).splitlines()
@@ -376,7 +379,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not paths:
         others = "".join(f"\n  {name}: {why}" for name, why in unread)
         parser.error(f"no notebook (.ipynb) in {folder}{others}")
-    for student, path in sorted(zip(students(paths, folder), paths, strict=True)):
+    named = zip(students(paths, folder), paths, strict=True)
+    for student, path in sorted(named, key=lambda pair: normalize("NFKD", pair[0]).casefold()):
         try:
             reviews.append((student, review(path, lab)))
         except Unread as reason:
