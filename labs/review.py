@@ -248,8 +248,9 @@ def judge(name: str, stub: str, cells: Sequence[Cell], said: dict, tallied: dict
         last = None  # so says the tally of a checkpoint that was not run
 
     if last and last.status != "not attempted":
-        if any(found.values()) and not own:
-            return last._replace(note="but the cell holds the stub now")
+        if not own:
+            now = "its cell holds the stub now" if any(found.values()) else "its code is gone"
+            return last._replace(note=f"but {now}")
         if by and by.count and any((cell.count or 0) > by.count for cell in own):
             return last._replace(note="but its cell was run again after the checkpoint")
         return last if by else last._replace(note="said by the tally alone")

@@ -253,7 +253,10 @@ def test_a_stub_beneath_a_passed_checkpoint_is_worth_a_look(tmp_path):
     run(notebook)
     cell_with(notebook, "def causal_mask")["source"] = stub
     found = finding(hand_in(tmp_path, "a.ipynb", notebook), "causal_mask")
-    assert (found.status, found.note) == ("passed", "but the cell holds the stub now")
+    assert (found.status, found.note) == ("passed", "but its cell holds the stub now")
+    notebook["cells"].remove(cell_with(notebook, "def causal_mask"))
+    found = finding(hand_in(tmp_path, "a.ipynb", notebook), "causal_mask")
+    assert (found.status, found.note) == ("passed", "but its code is gone")
 
 
 def test_cleared_outputs_are_told_from_a_checkpoint_that_was_not_run(tmp_path):
