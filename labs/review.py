@@ -226,7 +226,7 @@ def listen(cells: Sequence[Cell], lab: Lab) -> tuple[dict, dict, dict]:
             indented = line[:2] == "  "
             if found := read_headline(line[2:] if indented else line):
                 name, verdict = found
-                told = "" if indented or below[:2] != "  " or below[2:] == BORROWED else below
+                told = "" if indented or below[2:] == BORROWED else below
                 idea = clean(verdict.misconception or "", 60)
                 finding = Finding(verdict.status, idea, clean(told))
                 (tallied if indented else said)[name] = (finding, None if indented else cell)
@@ -272,13 +272,13 @@ def review(path: Path, lab: Lab) -> Review:
     try:
         said, tallied, claims = listen(cells, lab)
         findings = {n: judge(n, stub, cells, said, tallied) for n, stub in lab.stubs.items()}
-        asked = dict(pair for cell in cells for pair in calls(cell.source, "predict"))
+        asked = [pair for cell in cells for pair in calls(cell.source, "predict")]
     except RecursionError:
         raise Unread("its code is nested too deeply") from None
-    asked = {what: clean(guess) for what, guess in asked.items() if what in lab.predictions}
+    asked = [(what, clean(guess)) for what, guess in asked if what in lab.predictions]
     if not asked and all(f.status == "not in the notebook" for f in findings.values()):
         raise Unread("a notebook, but no cell of this lab is in it")
-    made = {what: g for what, g in asked.items() if re.sub(r"None|[\s,()\[\]]", "", g)}
+    made = {what: g for what, g in asked if re.sub(r"None|[\s,()\[\]]", "", g)}
     core = [tallied[name][0].status for name in CORE if name in tallied]
     return Review(findings, made, claims, f"{core.count('passed')} of {len(CORE)}" if core else "")
 

@@ -170,9 +170,10 @@ def test_a_wrong_answer_is_reported_with_its_idea_and_what_was_said_about_it(tmp
     assert all(len(line) <= 100 for line in said.splitlines())
 
 
-def test_a_stub_with_comments_and_another_docstring_is_not_attempted(tmp_path):
+@pytest.mark.parametrize("head", ["def causal_mask(T):", "def causal_mask(\n    T,\n):"])
+def test_a_stub_with_comments_and_another_docstring_is_not_attempted(head, tmp_path):
     notebook = handed_out()
-    stub = 'def causal_mask(T):\n    """Mine."""\n    # how?\n\n    raise NotImplementedError\n'
+    stub = f'{head}\n    """Mine."""\n# how?\n\n    raise NotImplementedError\n'
     write_code(notebook, "causal_mask", f"%%time\n!date\n{stub}")
     path = hand_in(tmp_path, "a.ipynb", notebook)
     assert finding(path, "causal_mask").status == "not attempted"
@@ -304,12 +305,14 @@ def test_predictions_are_counted_from_the_code_even_beside_a_slip(tmp_path, caps
     ]
     cell_with(notebook, "spread after the division")["source"] = [
         'predict("Exercise 1: spread of the products, d_k = 16, 64, 256", [4, 8, None])\n',
-        'predict("Exercise 1: spread after the division", [None, None, None])',
+        'predict("Exercise 1: spread after the division", [None, None, None])\n',
+        'predict("Exercise 4: who is best", "\\d")',  # Python warns of this text
     ]
     seen = review.review(hand_in(tmp_path, "a.ipynb", notebook), review.Lab())
     assert seen.guesses == {
         "Exercise 0: parameters of the model": "800 * 1000",
         "Exercise 1: spread of the products, d_k = 16, 64, 256": "[4, 8, None]",
+        "Exercise 4: who is best": r"'\\d'",
     }
 
 
@@ -332,8 +335,9 @@ def test_what_was_measured_is_read_from_what_confirm_prints(tmp_path, capsys):
 
 def test_a_notebook_of_format_3_is_read(tmp_path):
     notebook = handed_out()
-    write_code(notebook, "causal_mask", READS_AHEAD)
+    defined = write_code(notebook, "causal_mask", READS_AHEAD)
     cells = run(notebook)["cells"]
+    defined["execution_count"] = 1000
     for cell in cells:
         if cell["cell_type"] == "code":
             cell["input"] = cell.pop("source")
@@ -341,7 +345,9 @@ def test_a_notebook_of_format_3_is_read(tmp_path):
             for output in cell["outputs"]:
                 output["stream"] = "stdout"
     path = hand_in(tmp_path, "a.ipynb", {"nbformat": 3, "worksheets": [{"cells": cells}]})
-    assert finding(path, "causal_mask").misconception == "reads one ahead"
+    found = finding(path, "causal_mask")
+    assert found.misconception == "reads one ahead"
+    assert found.note == "but its cell was run again after the checkpoint"
 
 
 def encoded(encoding: str) -> bytes:
