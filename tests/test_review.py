@@ -316,6 +316,32 @@ def test_predictions_are_counted_from_the_code_even_beside_a_slip(tmp_path, caps
     }
 
 
+def test_a_notebook_with_nothing_but_predictions_is_still_of_this_lab(tmp_path):
+    notebook = handed_out()
+    notebook["cells"] = [cell_with(notebook, "predict(")]
+    found = finding(hand_in(tmp_path, "a.ipynb", notebook), "causal_mask")
+    assert found.status == "not in the notebook"
+
+
+def test_names_of_any_length_and_script_leave_the_table_straight_and_sorted(tmp_path, capsys):
+    for name in ("Zoe", "Öz", "anna", "王" * 10, "王" * 40 + "a", "x" * 200):
+        hand_in(tmp_path, f"{name}.ipynb", handed_out())
+    said = report(tmp_path, capsys)
+    rows = [line for line in said.splitlines() if line.count("○") == 6]
+    assert [line[:2] for line in rows] == ["an", "Öz", "xx", "Zo", "王王", "王王"]
+    assert {line.index("○") + line.count("王") for line in rows} == {rows[0].index("○")}
+    assert max(map(len, rows)) < 100
+
+
+def test_a_screen_that_lacks_the_marks_still_shows_the_report(tmp_path, monkeypatch):
+    hand_in(tmp_path, "anna.ipynb", handed_out())
+    screen = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(screen, encoding="ascii"))
+    assert review.main([str(tmp_path)]) == 0
+    sys.stdout.flush()
+    assert b"1 read, 0 not" in screen.getvalue()
+
+
 def test_what_was_measured_is_read_from_what_confirm_prints(tmp_path, capsys):
     notebook = handed_out()
     capsys.readouterr()
@@ -413,6 +439,9 @@ def test_every_damaged_file_is_a_line_with_its_reason_and_stops_nothing(tmp_path
             f"{n}.ipynb" for n in ("binary", "cut", "latin", "nested")
         ],
         "a web page, no notebook": ["page.ipynb"],
+        "JSON, but no notebook": [
+            f"{n}.ipynb" for n in ("list", "number", "odd sheets", "other json")
+        ],
         "larger than 50 MB: ask for it with its outputs cleared": ["huge.ipynb"],
         "a folder, no notebook": ["folder.ipynb"],
         "an archive: unpack it, then run this again": ["all.zip"],
