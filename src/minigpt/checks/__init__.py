@@ -41,6 +41,11 @@ class CheckpointError(AssertionError):
     """A checkpoint was not passed while MINIGPT_STRICT=1 asks for all of them."""
 
 
+MARKS: dict[Status, str] = {"passed": "✓", "failed": "✗", "not attempted": "○"}
+BORROWED = (
+    "This is the course's own, not yours. Run the cell with your version first, then this one. If "
+    "that cell shows an error, mend it before."
+)
 CORE = {
     "scaled_dot_product_attention": "Exercise 1",
     "causal_mask": "Exercise 2",
@@ -115,6 +120,25 @@ def judge(name: str, answer: Any) -> Verdict:
     return Verdict("passed", None, "\n".join(notes))
 
 
+def headline(name: str, verdict: Verdict, exercise: str = "") -> str:
+    """Put a verdict into the line that is printed; the exercise stands in the tally alone."""
+    label = f"{exercise:10} " if exercise else ""
+    return f"{MARKS[verdict.status]} {label}{name} · {verdict.misconception or verdict.status}"
+
+
+def read_headline(line: str) -> tuple[str, Verdict] | None:
+    """Read back what :func:`headline` wrote, for labs/review.py; None for any other line."""
+    begin, _, words = line.partition(" · ")
+    mark, name = begin[:1], begin.rpartition(" ")[2]
+    status = next((status for status, sign in MARKS.items() if sign == mark), None)
+    if status is None or name not in _REFERENCES:
+        return None
+    verdict = Verdict(status, words if status == "failed" else None)
+    exercise = (CORE | CHALLENGE)[name]
+    written = headline(name, verdict), headline(name, verdict, exercise)
+    return (name, verdict) if line in written else None
+
+
 def verdicts() -> dict[str, Verdict]:
     """Give the last verdict on each function; without one, it was not attempted."""
     return {name: _verdicts.get(name, Verdict("not attempted")) for name in _REFERENCES}
@@ -142,12 +166,9 @@ def _tell(name: str, answer: Any) -> Any:
         _verdicts[name] = verdict
         if verdict.status != "not attempted":
             _attempts[name] = answer
-    print(f"{_mark(verdict)} {name} · {verdict.misconception or verdict.status}")
+    print(headline(name, verdict))
     if borrowed:
-        print(
-            "  This is the course's own, not yours. Run the cell with your version first, then "
-            "this one. If that cell shows an error, mend it before."
-        )
+        print(f"  {BORROWED}")
     elif verdict.message:
         print("\n".join(f"  {line}".rstrip() for line in verdict.message.splitlines()))
     if not borrowed and verdict.status == "failed":
@@ -201,7 +222,7 @@ def confirm(claim: str, held: bool, found: str) -> None:
         CheckpointError: it is not, and MINIGPT_STRICT=1.
     """
     _confirmed[claim] = held
-    print(f"{'✓' if held else '✗'} {claim}: {found}")
+    print(f"{_mark(held)} {claim}: {found}")
     if not held and _strict():
         raise CheckpointError(f"{claim}: {found}")
 
@@ -220,14 +241,12 @@ def tally() -> None:
             print(f", {count['not attempted']} of {len(names)} not attempted", end="")
         print()
         for name, exercise in names.items():
-            verdict = now[name]
-            print(f"  {_mark(verdict)} {exercise:10} {name} · ", end="")
-            print(verdict.misconception or verdict.status)
+            print(f"  {headline(name, now[name], exercise)}")
     if _confirmed:
         held = sum(_confirmed.values())
         print(f"Measured along the way: {held} of {len(_confirmed)} as they have to be")
         for claim, held in _confirmed.items():
-            print(f"  {'✓' if held else '✗'} {claim}")
+            print(f"  {_mark(held)} {claim}")
     missing = [name for name, verdict in now.items() if verdict.status != "passed"]
     if missing and _strict():
         raise CheckpointError(f"not passed: {', '.join(missing)}")
@@ -237,5 +256,5 @@ def _strict() -> bool:
     return os.environ.get("MINIGPT_STRICT") == "1"
 
 
-def _mark(verdict: Verdict) -> str:
-    return {"passed": "✓", "failed": "✗", "not attempted": "○"}[verdict.status]
+def _mark(held: bool) -> str:
+    return MARKS["passed" if held else "failed"]
