@@ -82,10 +82,9 @@
     }
   }
 
-  readAddress();
   addEventListener("hashchange", readAddress);
-  // After the theme's own script has set its own.
   document.addEventListener("DOMContentLoaded", () => {
-    window.initThebeSBT = start;
+    readAddress();
+    window.initThebeSBT = start; // in place of the theme's own, which its script has set by now
   });
 })();

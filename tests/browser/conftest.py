@@ -4,6 +4,7 @@ import functools
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -38,17 +39,23 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="session")
-def site() -> Iterator[str]:
-    if not (SITE / "index.html").exists():
-        raise RuntimeError(f"no book at {SITE}: run make book")
-    handler = functools.partial(Quiet, directory=str(SITE))
+@contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    handler = functools.partial(Quiet, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    if not (SITE / "index.html").exists():
+        raise RuntimeError(f"no book at {SITE}: run make book")
+    with serve(SITE) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -62,10 +69,10 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(chromium: Browser, site: str):
-    """Open a page as ``open_page(name, width=..., scheme=...)``, formulas set."""
+    """Open a page as ``open_page(name, width=..., scheme=..., fragment=...)``, formulas set."""
     contexts = []
 
-    def opened(name: str, width: int = 1280, scheme: str = "light") -> Page:
+    def opened(name: str, width: int = 1280, scheme: str = "light", fragment: str = "") -> Page:
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme
         )
@@ -84,7 +91,7 @@ def open_page(chromium: Browser, site: str):
                 answer.status >= 400 and page.complaints.append(f"{answer.status} {answer.url}")
             ),
         )
-        page.goto(f"{site}{name}.html", wait_until="networkidle")
+        page.goto(f"{site}{name}.html{fragment}", wait_until="networkidle")
         if page.locator(".math").count():
             page.wait_for_selector("mjx-container")
         return page

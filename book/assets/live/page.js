@@ -100,8 +100,7 @@ function liven(data, bar) {
   const keys = document.createElement("p");
   keys.id = "live-keys";
   keys.textContent = KEYS;
-  bar.place.querySelector(".live-log")?.before(keys);
-  if (!keys.isConnected) bar.place.append(keys);
+  bar.place.after(keys);
   bar.say("Ready. Nothing has run yet: the outputs are those of the page.");
 
   kernel.statusChanged.connect((_, status) => {
@@ -144,15 +143,14 @@ function liven(data, bar) {
       screenReaderLabel: `Code of cell ${number}`,
     });
     let leaving = false;
-    const unlessLeaving = (action) => () => (leaving ? window.CodeMirror.Pass : action());
     editor.setOption("extraKeys", {
       "Shift-Enter": run,
-      Esc: () => { leaving = true; },
-      Tab: unlessLeaving(() => editor.execCommand(editor.somethingSelected() ? "indentMore" : "insertSoftTab")),
-      "Shift-Tab": unlessLeaving(() => editor.execCommand("indentLess")),
+      Tab: () => editor.execCommand(editor.somethingSelected() ? "indentMore" : "insertSoftTab"),
+      "Shift-Tab": "indentLess",
     });
     editor.on("keydown", (_, event) => {
-      if (!["Escape", "Tab", "Shift"].includes(event.key)) leaving = false;
+      if (event.key === "Tab") event.codemirrorIgnore = leaving;
+      else if (event.key !== "Shift") leaving = event.key === "Escape";
     });
     editor.on("blur", () => { leaving = false; });
     editor.getInputField().setAttribute("aria-describedby", "live-keys");

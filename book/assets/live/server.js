@@ -23,20 +23,18 @@ export function unlessCancelled(promise, signal) {
   });
 }
 
-// Ask a server whether it is there and takes the token.
+// Ask a server whether it is there and lets this page in.
 async function check({ url, token }, signal) {
+  const ask = (how) => fetch(`${url}api/status`, { ...how, signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]) });
   let answer;
   try {
-    answer = await fetch(`${url}api/status`, {
-      headers: { Authorization: `token ${token}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]),
-    });
+    answer = await ask({ headers: { Authorization: `token ${token}` } });
   } catch {
+    // A refusal cannot be read from another origin; that something answered can.
+    const there = await ask({ mode: "no-cors" }).catch(() => null);
     signal.throwIfAborted();
-    throw new Failure(`Nothing answers at ${url}. Is the Jupyter server there still running, and does it allow pages from ${location.origin}? Start it again and open the address that it prints.`);
-  }
-  if (answer.status === 401 || answer.status === 403) {
-    throw new Failure(`The server at ${url} does not accept the token. Open the address that it printed when it was started last.`);
+    if (there) throw new Failure(`The server at ${url} does not let this page in. Its token may be a new one, or it may not allow pages from ${location.origin}. Open the address that it printed when it was started last.`);
+    throw new Failure(`Nothing answers at ${url}. Is the Jupyter server there still running? Start it again, and open the address that it prints.`);
   }
   if (!answer.ok) throw new Failure(`The server at ${url} answers with an error (${answer.status}).`);
 }
