@@ -55,17 +55,19 @@ def jupyter_server(folder: Path) -> Iterator[Jupyter]:
     with subprocess.Popen(
         command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            if address := re.search(r"http://127\.0\.0\.1:\d+", line):
-                break
-        else:
-            raise RuntimeError("the Jupyter server did not start:\n" + "".join(said))
-        drain = threading.Thread(target=process.stderr.read, daemon=True)
-        drain.start()
-        yield Jupyter(address[0], token)
-        process.terminate()
+        try:
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if address := re.search(r"http://127\.0\.0\.1:\d+", line):
+                    break
+            else:
+                raise RuntimeError("the Jupyter server did not start:\n" + "".join(said))
+            drain = threading.Thread(target=process.stderr.read, daemon=True)
+            drain.start()
+            yield Jupyter(address[0], token)
+        finally:
+            process.terminate()
 
 
 @dataclass
@@ -117,8 +119,10 @@ def stand_in_hub(server: Jupyter) -> Iterator[Hub]:
         hub.address = f"http://127.0.0.1:{serving.server_port}"
         thread = threading.Thread(target=serving.serve_forever)
         thread.start()
-        yield hub
-        closing.set()
-        hub.go_on.set()
-        serving.shutdown()
-        thread.join()
+        try:
+            yield hub
+        finally:
+            closing.set()
+            hub.go_on.set()
+            serving.shutdown()
+            thread.join()

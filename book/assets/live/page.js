@@ -90,7 +90,8 @@ function liven(data, bar) {
   let running = Promise.resolve();
   let asked = 0; // how many requests to run are still open
   let round = 0; // goes up when everything that was asked for is dropped
-  let died = null;
+  let died = null; // ends what runs when its kernel is gone
+  let restarting = false;
 
   const runAll = button("Run all", () => ask(cells.map((_, i) => i), "All cells of the page have run."));
   const restart = button("Restart", restartKernel, "Restart the kernel");
@@ -108,6 +109,9 @@ function liven(data, bar) {
     if (status === "dead") lost("The kernel died and could not be started again. Restart tries once more; if that fails, load the page again.");
   });
   kernel.connectionStatusChanged.connect((_, status) => {
+    if (restarting) return;
+    if (status === "connecting") bar.say("The connection to the server is interrupted. Trying to have it back…");
+    if (status === "connected") bar.say("The connection to the server is back.");
     if (status === "disconnected") lost("The connection to the server is lost. Load the page again to start anew; what you wrote in the editors would be lost then.");
   });
 
@@ -155,7 +159,7 @@ function liven(data, bar) {
     editor.on("blur", () => { leaving = false; });
     editor.getInputField().setAttribute("aria-describedby", "live-keys");
     // An editor inside a closed fold cannot measure itself.
-    place.querySelector("details")?.addEventListener("toggle", () => editor.refresh());
+    input.closest("details")?.addEventListener("toggle", () => editor.refresh());
     const status = document.createElement("span");
     status.className = "live-mark";
     tools.append(
@@ -307,11 +311,14 @@ function liven(data, bar) {
     forget();
     bar.say("Restarting the kernel…");
     died?.();
+    restarting = true;
     try {
       await kernel.restart();
       bar.say("The kernel was restarted and knows nothing of the earlier runs. The outputs are those from before.");
     } catch (error) {
       bar.say(`The kernel could not be restarted (${error.message}). Load the page again to start anew.`);
+    } finally {
+      restarting = false;
     }
   }
 }

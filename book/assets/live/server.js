@@ -65,7 +65,7 @@ function askBinder({ hub, repository, ref }, { say, log, signal }) {
       const { phase = "", message = "", url, token } = JSON.parse(event.data);
       if (message) log(message);
       if (phase === "ready") end(resolve, { url: url.replace(/\/*$/, "/"), token });
-      else if (phase === "failed") end(reject, new Failure(`Binder could not start the environment: ${message.trim()} Its messages are below. Try again later.`));
+      else if (phase === "failed") end(reject, new Failure(`Binder could not start the environment (${message.trim()}). Its messages are below.`));
       else if (PHASES[phase]) say(PHASES[phase]);
     };
     stream.onerror = () => end(reject, new Failure(answered ? "The connection to Binder was lost. Try again." : OFFLINE));
@@ -144,7 +144,8 @@ export async function startKernel({ url, token }) {
   const session = await server.startNewSession(api.makeRenderMimeRegistry(config.mathjax), options);
   await session.kernel.info;
   // A page that is left behind leaves no kernel behind.
-  addEventListener("pagehide", () => {
+  addEventListener("pagehide", (event) => {
+    if (event.persisted) return; // kept by the browser, kernel and all, for the way back
     fetch(`${url}api/sessions/${session.id}`, { method: "DELETE", keepalive: true, headers: { Authorization: `token ${token}` } });
   });
   return session;
