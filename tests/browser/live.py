@@ -51,6 +51,7 @@ def jupyter_server(folder: Path) -> Iterator[Jupyter]:
         "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
         "MINIGPT_STEPS": "20",
+        "OMP_NUM_THREADS": "1",  # on a busy machine threads wait for each other at every step
     }
     with subprocess.Popen(
         command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
