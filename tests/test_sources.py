@@ -140,3 +140,14 @@ def test_binder_gets_the_versions_that_the_project_is_tested_with():
     binder = pins(ROOT / ".binder" / "requirements.txt")
     assert {"torch", "numpy", "matplotlib", "safetensors", "tqdm", "jupyterlab"} <= binder.keys()
     assert {name: tested[name] for name in binder} == binder
+
+
+def test_binder_has_whatever_a_cell_imports():
+    cells = [LAB.read_text()]
+    for page in PAGES:
+        cells += re.findall(r"```\{code-cell\}.*?\n```", page.read_text(), re.S)
+    imported = set(re.findall(r"^ *(?:import|from) (\w+)", "\n".join(cells), re.M))
+    there = (ROOT / ".binder" / "requirements.txt").read_text().replace("-", "_")
+    needed = imported - sys.stdlib_module_names - {"minigpt"}
+    assert {"torch", "myst_nb"} <= needed
+    assert [name for name in needed if f"\n{name}==" not in there] == []

@@ -10,9 +10,14 @@ from pathlib import Path
 
 from sphinx.errors import ExtensionError
 
-SINGLE_FILES = (  # of the hover previews
+SINGLE_FILES = (
+    # of the hover previews
     "@popperjs/core/dist/umd/popper.min.js",
     "tippy.js/dist/tippy-bundle.umd.min.js",
+    # of Live Code's editors
+    "codemirror/lib/codemirror.js",
+    "codemirror/lib/codemirror.css",
+    "codemirror/mode/python/python.js",
 )
 STYLES = {  # of Font Awesome: the classes that ask for one, its own short name first
     "brands": ("fab", "fa-brands"),
@@ -31,6 +36,13 @@ def copy_scripts(app):
     for file in SINGLE_FILES:
         vendor.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(modules / file, vendor / Path(file).name)
+    # Live Code's way to a kernel. It loads its other parts from beside itself, wherever that is.
+    shutil.copytree(
+        modules / "thebe-core" / "dist" / "lib",
+        vendor / "thebe-core",
+        ignore=shutil.ignore_patterns("*.map", "*.css"),
+        dirs_exist_ok=True,
+    )
     for part in ("tex-mml-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions"):
         if (source / part).is_dir():
             shutil.copytree(source / part, target / part, dirs_exist_ok=True)
