@@ -11,7 +11,8 @@ is the whole plan as a table, with a clock that can be started (book/assets/clas
 one part of it: section-1 to section-8, set-up, exercise-0 to exercise-5, debrief. The start and the
 length of the briefing, the lab and the debrief stand in the agenda of book/index.md, the minutes of
 a section in its front matter, those of an exercise in the lab itself. What the lab does not plan
-goes to its beginning, the set-up.
+goes to its beginning, the set-up. The notes on a part stand where its label is: teach-1 to teach-8,
+teach-set-up, teach-exercise-0 and so on.
 """
 
 import json
@@ -108,9 +109,7 @@ def plan(index: Path = INDEX, briefing: Path = BRIEFING, lab: Path = LAB) -> lis
         link = f"{{ref}}`{name} <exercise-{number}>`"
         parts.append(Part(f"exercise-{number}", name, link, clock, minutes))
         clock += minutes
-    parts.append(
-        Part("debrief", "Debrief", "[Debrief](/book/debrief.md)", clock, times["debrief"])
-    )
+    parts.append(Part("debrief", "Debrief", "[Debrief](/book/debrief.md)", clock, times["debrief"]))
     if clock + times["debrief"] != times["total"]:
         raise ExtensionError(
             f"the plan takes {clock + times['debrief']} minutes, and {times['total']} are announced"
@@ -145,13 +144,14 @@ class ClassTimeline(Planned):
     def run(self):
         self.note_sources()
         times, parts = announced(), plan()
-        lines = ["| Clock | Minutes | Part | In the room |", "|---|---|---|---|"]
+        lines = ["| Clock | Minutes | Part | In the room | Notes |", "|---|---|---|---|---|"]
         for part in parts:
             begins = clock_time(times["start"] + part.start)
-            lines.append(f"| {begins} | {part.minutes} | {part.link} | {part.room or '–'} |")
-        lines.append(
-            f"| {clock_time(times['start'] + times['total'])} | **{times['total']}** | The end | |"
-        )
+            notes = f"{{ref}}`how to teach it <teach-{part.key.removeprefix('section-')}>`"
+            cells = [begins, str(part.minutes), part.link, part.room or "–", notes]
+            lines.append(f"| {' | '.join(cells)} |")
+        end = clock_time(times["start"] + times["total"])
+        lines.append(f"| {end} | **{times['total']}** | The end | | |")
         table = nodes.container(classes=["class-timeline"])
         table += self.parse_text_to_nodes("\n".join(lines))
         told = [{"name": p.title, "start": p.start, "minutes": p.minutes} for p in parts]

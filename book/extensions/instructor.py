@@ -49,9 +49,7 @@ def questions(page: Path) -> list[dict]:
             {"label": label, "right": bool(right), "reason": " ".join(reason.split())}
             for label, right, reason in CHOICE.findall(body)
         ]
-        found.append(
-            {"title": title, "minutes": minutes and int(minutes[1]), "options": options}
-        )
+        found.append({"title": title, "minutes": minutes and int(minutes[1]), "options": options})
     return found
 
 
@@ -125,7 +123,7 @@ class WrongAnswers(SphinxDirective):
         ideas = {answer.misconception for answer in wrong}
         lines.append(
             f"The bank behind this checkpoint holds {len(wrong)} wrong answers, with {len(ideas)} "
-            "ideas behind them. Those above are the ones to know."
+            "ideas behind them. Those above are the ones to know first."
         )
         return self.parse_text_to_nodes("\n".join(lines))
 
