@@ -3,12 +3,15 @@
     make bench
 
 The lab trains at the QUICK budget, as it does wherever there is no GPU. The time of an exercise is
-that of its cells; what a student does between them is not in it.
+that of its cells; what a student does between them is not in it. Memory and processor time are
+those of the kernel, by the operating system's account.
 """
 
 import os
 import platform
 import re
+import resource
+import sys
 from datetime import datetime
 
 import nbformat
@@ -48,6 +51,8 @@ def main() -> None:
             parts[part] = parts.get(part, 0) + seconds_of(cell)
             if "= train_lm(" in cell.source:
                 training = seconds_of(cell)
+    kernel = resource.getrusage(resource.RUSAGE_CHILDREN)  # the largest child that has ended
+    unit = 1024**2 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
     write_json(
         DATA / "lab.json",
         {
@@ -58,6 +63,8 @@ def main() -> None:
             "python": platform.python_version(),
             "torch": torch.__version__,
             "budget": "quick",
+            "peak_memory_mib": round(kernel.ru_maxrss / unit),
+            "cpu_seconds": round(kernel.ru_utime + kernel.ru_stime, 1),
             "training": round(training, 1),
             "seconds": {name: round(value, 1) for name, value in parts.items()},
         },

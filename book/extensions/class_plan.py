@@ -144,14 +144,15 @@ class ClassTimeline(Planned):
     def run(self):
         self.note_sources()
         times, parts = announced(), plan()
-        lines = ["| Clock | Minutes | Part | In the room | Notes |", "|---|---|---|---|---|"]
+        lines = ["| Clock | Minutes | Part | In the room |", "|---|---|---|---|"]
         for part in parts:
             begins = clock_time(times["start"] + part.start)
-            notes = f"{{ref}}`how to teach it <teach-{part.key.removeprefix('section-')}>`"
-            cells = [begins, str(part.minutes), part.link, part.room or "–", notes]
-            lines.append(f"| {' | '.join(cells)} |")
+            notes = f"({{ref}}`notes <teach-{part.key.removeprefix('section-')}>`)"
+            lines.append(
+                f"| {begins} | {part.minutes} | {part.link} {notes} | {part.room or '–'} |"
+            )
         end = clock_time(times["start"] + times["total"])
-        lines.append(f"| {end} | **{times['total']}** | The end | | |")
+        lines.append(f"| {end} | **{times['total']}** | The end | |")
         table = nodes.container(classes=["class-timeline"])
         table += self.parse_text_to_nodes("\n".join(lines))
         told = [{"name": p.title, "start": p.start, "minutes": p.minutes} for p in parts]
