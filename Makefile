@@ -48,6 +48,7 @@ quick: .venv/ready  ## the two-minute part of the tests, for daily work
 bench: .venv/ready  ## time what the course says about speed, on an idle machine
 	$(BIN)/python data/bench.py
 	$(BIN)/python data/bench_cost.py
+	$(BIN)/python data/bench_lab.py
 
 lab: .venv/ready  ## open the lab's notebook in Jupyter
 	$(BIN)/jupyter lab labs/lab5_transformer.ipynb
