@@ -15,7 +15,7 @@ SOURCES = find src data book/extensions _config.yml requirements.txt package-loc
 	! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -path 'data/runs/unfinished/*' \
 	! -path 'data/runs/weights/*' ! -name '.*' | LC_ALL=C sort
 
-.PHONY: help book serve test quick bench lab notebooks colab-check clean
+.PHONY: help book serve test quick bench lab notebooks adopt adopted colab-check report-failure clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -58,6 +58,12 @@ lab: .venv/ready  ## open the lab's notebook in Jupyter
 notebooks: .venv/ready  ## write both notebooks of the lab anew from labs/source
 	$(BIN)/python labs/build.py
 
+adopt: .venv/ready  ## lead every link to your repository: make adopt REPO=you/yours REF=main
+	@$(BIN)/python labs/adopt.py --repository "$${REPO-}" --ref "$${REF:-main}" --site "$${SITE-}"
+
+adopted: .venv/ready  ## fail when the links lead elsewhere than MINIGPT_REPOSITORY at MINIGPT_REF
+	@$(BIN)/python labs/adopt.py --check
+
 # The Python of Colab's newest image on record; another one is named like this:
 # make colab-check COLAB_PYTHON=/path/to/python3.13
 COLAB_VERSION := 3.13
@@ -69,6 +75,9 @@ colab-check:  ## run the lab under the versions that Colab has (downloads severa
 	.colab/bin/python -m pip install --disable-pip-version-check -q -r tests/colab-versions.txt safetensors tqdm nbclient
 	rm -rf .colab/run
 	.colab/bin/python tests/run_as_colab.py . .colab/run
+
+report-failure:  # for .github/workflows/weekly.yml
+	@.github/report-failure
 
 clean:  ## remove what the other targets made
 	rm -rf _build .venv .colab node_modules .browser .browser-unpacking .pytest_cache .ruff_cache

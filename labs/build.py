@@ -100,9 +100,9 @@ def folded(code: str) -> str:
     return f"<details>\n<summary>Solution</summary>\n\n```python\n{solved(code)}\n```\n\n</details>"
 
 
-def notebooks() -> dict[Path, str]:
-    """Make both notebooks from the source."""
-    source, here, places = jupytext.read(SOURCE), links.read({}), pages()
+def notebooks(here: links.Links | None = None) -> dict[Path, str]:
+    """Make both notebooks from the source, for the course in _config.yml or for another one."""
+    source, here, places = jupytext.read(SOURCE), here or links.read({}), pages()
     made: dict[Path, list] = {STUDENT: [], SOLVED: []}
     for cell in source.cells:
         text = cell.source

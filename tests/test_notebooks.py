@@ -223,7 +223,7 @@ def test_a_fork_s_address_reaches_every_link():
         }
     )
     assert fork.colab == (
-        "https://colab.research.google.com/github/ada/gpt/blob/class/2026/"
+        "https://colab.research.google.com/github/ada/gpt/blob/class%2F2026/"
         "labs/lab5_transformer.ipynb"
     )
     assert fork.binder == (

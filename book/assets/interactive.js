@@ -52,6 +52,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     for (const place of document.querySelectorAll(".scaling-demo")) mount(place, "scaling/demo.js");
     for (const place of document.querySelectorAll(".class-clock")) mount(place, "class-clock.js");
+    for (const place of document.querySelectorAll(".hub-link")) mount(place, "hub-link.js");
     for (const place of document.querySelectorAll(".explorer")) {
       if ("window" in place.dataset) offer(place);
       else mount(place, "explorer/explorer.js");

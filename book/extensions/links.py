@@ -1,13 +1,14 @@
 """Where the course lives: its repository, the ref to take from it, and its site.
 
-All three stand in _config.yml; MINIGPT_REPOSITORY, MINIGPT_REF and MINIGPT_SITE override them.
+All three stand in _config.yml; MINIGPT_REPOSITORY, MINIGPT_REF and MINIGPT_SITE override them. A
+repository that differs from the one in _config.yml has its site where GitHub Pages puts it.
 """
 
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import yaml
 
@@ -35,8 +36,9 @@ class Links:
 
     @property
     def colab(self) -> str:
-        """Open the student's notebook in Colab."""
-        return f"https://colab.research.google.com/github/{self.slug}/blob/{self.ref}/{LAB}"
+        """Open the student's notebook in Colab, which takes the ref to be one part of the path."""
+        ref = quote(self.ref, safe="")
+        return f"https://colab.research.google.com/github/{self.slug}/blob/{ref}/{LAB}"
 
     @property
     def binder(self) -> str:
@@ -49,6 +51,13 @@ class Links:
         """Give the root of the site without its host: /name/."""
         return urlsplit(self.site).path + "/"
 
+    def hub(self, address: str) -> str:
+        """Open the student's notebook on a JupyterHub, with its extension nbgitpuller."""
+        notebook = f"lab/tree/{self.slug.partition('/')[2]}/{LAB}"
+        asked = {"repo": self.repository, "branch": self.ref, "urlpath": notebook}
+        query = urlencode(asked, quote_via=quote, safe="")
+        return f"{address.rstrip('/')}/hub/user-redirect/git-pull?{query}"
+
     def file(self, path: str) -> str:
         """Show a file of the repository."""
         return f"{self.repository}/blob/{self.ref}/{path}"
@@ -58,22 +67,33 @@ class Links:
         return f"{self.site}/{name}.html"
 
 
+def pages_site(slug: str) -> str:
+    """Say where GitHub Pages puts a site: at the root for a repository named after its owner."""
+    owner, name = slug.split("/")
+    host = f"{owner}.github.io"
+    return f"https://{host}" if name.lower() == host.lower() else f"https://{host}/{name}"
+
+
 def read(environment: dict[str, str] = os.environ) -> Links:
-    """Read the three addresses.
+    """Read the three addresses. A variable that is empty counts as not set.
 
     Raises:
         ValueError: the repository is not one on GitHub, which Colab and Binder need.
     """
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    repository = environment.get("MINIGPT_REPOSITORY", config["repository"]["url"])
+    committed = config["repository"]["url"]
+    repository = environment.get("MINIGPT_REPOSITORY") or committed
     repository = repository.rstrip("/").removesuffix(".git")
     if not re.fullmatch(r"https://github\.com/[\w.-]+/[\w.-]+", repository):
         raise ValueError(
             f"a repository has the form https://github.com/owner/name, not {repository!r}: see "
             "repository.url in _config.yml, or MINIGPT_REPOSITORY"
         )
+    site = config["html"]["baseurl"]
+    if repository != committed:
+        site = pages_site(repository.removeprefix("https://github.com/"))
     return Links(
         repository,
-        environment.get("MINIGPT_REF", config["repository"]["branch"]),
-        environment.get("MINIGPT_SITE", config["html"]["baseurl"]).rstrip("/"),
+        environment.get("MINIGPT_REF") or config["repository"]["branch"],
+        (environment.get("MINIGPT_SITE") or site).rstrip("/"),
     )
