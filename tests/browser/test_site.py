@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
-import yaml
 from bench_site import weights
 from bs4 import BeautifulSoup
 from conftest import load
