@@ -248,7 +248,7 @@ def test_a_switch_changes_the_loss_and_the_bars_beside_the_trained_values(
     trained = losses(page)["Loss as trained"]
     assert trained == pytest.approx(loss(model), abs=0.006)
     assert "Loss like this" not in losses(page)
-    page.get_by_text("Single heads").click()
+    page.locator("summary", has_text="Single heads").click()
     switch = page.get_by_role("checkbox", name=label).first
     switch.focus()
     page.keyboard.press("Space")
@@ -277,7 +277,7 @@ def test_a_state_travels_in_the_address(explore, open_page, site):
     position(page).fill("12")
     page.get_by_label("Temperature").fill("0.6")
     page.get_by_role("checkbox", name="Residual connections").uncheck()
-    page.get_by_text("Single heads").click()
+    page.locator("summary", has_text="Single heads").click()
     page.get_by_role("group", name="Layer 3").get_by_label("head 4").uncheck()
     page.locator(".explorer-grid").get_by_role("radio", name=re.compile("Layer 2, head 3")).click()
     settled(page)
