@@ -292,13 +292,14 @@ def test_a_state_travels_in_the_address(explore, open_page, site):
     label = "Map of layer 2, head 3"
     assert there.get_by_role("img", name=label).is_visible()
     # The same page follows an address that is changed under it, and what was written goes.
-    there.get_by_role("button", name="One character").click()
+    there.get_by_role("button", name="Write on").click()
     there.wait_for_function("document.querySelector('.explorer-wrote mark').textContent")
     there.evaluate("location.hash = 'text=Hark&layer=4'")
     there.wait_for_function("document.querySelector('.explorer textarea').value === 'Hark'")
     settled(there)
     assert there.get_by_role("img", name="Map of layer 4, head 1").is_visible()
     assert there.locator(".explorer-wrote").text_content() == "Hark"
+    assert there.get_by_role("button", name="Write on").is_visible()  # and no more is written
 
 
 def test_the_way_back_leads_to_the_state_before(explore):
@@ -584,13 +585,15 @@ def test_typing_stops_the_writing(explore, model):
 def test_erasing_begins_the_same_chance_again_and_a_new_seed_another_text(explore, model):
     page = explore("text=ROMEO%3A%0A")
     chance, ids = Xoshiro128StarStar(1), VOCABULARY.encode("ROMEO:\n")
-    for _ in range(4):  # the first character whose share of the unit interval the number falls into
+    for _ in range(
+        12
+    ):  # the first character whose share of the unit interval the number falls into
         below = model(ids[None])[0, -1].double().softmax(0).cumsum(0) <= chance.uniform()
         ids = torch.cat([ids, below.sum()[None]])
     mark = page.locator(".explorer-wrote mark")
     wrote = []
     for _ in range(2):
-        for _ in range(4):
+        for _ in range(12):
             page.get_by_role("button", name="One character").click()
             settled(page)
         wrote.append(mark.text_content())
