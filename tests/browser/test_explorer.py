@@ -268,6 +268,43 @@ def test_a_switch_changes_the_loss_and_the_bars_beside_the_trained_values(
     assert switch.is_checked()
 
 
+def test_another_text_is_read_anew_also_while_a_part_is_off(explore, model):
+    page = explore("text=To%20be")
+    box = page.get_by_role("textbox", name="Type anything")
+    box.fill("At last")  # longer, and different from the start
+    settled(page)
+    agree(page, expected(model, "At last"))
+    page.get_by_role("checkbox", name="Causal mask").uncheck()
+    settled(page)
+    box.fill("At last I")  # goes on, but without the mask every position changes
+    settled(page)
+    agree(page, expected(without("mask"), "At last I"))
+    wanted = expected(model, "At last I")
+    for row, character in zip(
+        page.locator(".explorer-bars tbody tr").all(), bars(page), strict=True
+    ):
+        was = float(row.locator(".was").inner_text().removeprefix(" was "))
+        assert was == pytest.approx(wanted[character], abs=6e-4)
+
+
+def test_the_bars_are_as_long_as_the_numbers_say(explore, model):
+    page = explore("text=ROMEO%3A%0A&layer=2&off=2.4")
+    cell, bar, mark = (
+        page.locator(".explorer-bars tbody tr").first.locator(part).bounding_box()
+        for part in ("td:nth-child(2)", ".bar", ".mark")
+    )
+    room = bar["width"] / next(iter(bars(page).values()))
+    was = float(page.locator(".explorer-bars .was").first.inner_text().removeprefix(" was "))
+    assert room == pytest.approx(cell["width"] - 16, rel=0.05)
+    assert mark["x"] - bar["x"] == pytest.approx(was * room, abs=3)
+    heights = page.locator(".explorer-weighted [data-position]").evaluate_all(
+        "all => all.map((cell) => parseFloat(getComputedStyle(cell).backgroundSize.split(' ')[1]))"
+    )
+    row = attention_maps(model, VOCABULARY.encode("ROMEO:\n")[None])[1, 0, 0, -1]
+    shares = [height / max(heights) for height in heights]
+    assert shares == pytest.approx((row / row.max()).tolist(), abs=0.02)
+
+
 def test_a_state_travels_in_the_address(explore, open_page, site):
     page = explore()
     page.get_by_role("textbox", name="Type anything").fill("Good night, good night!\n100%?")
