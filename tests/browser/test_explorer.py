@@ -268,6 +268,44 @@ def test_a_switch_changes_the_loss_and_the_bars_beside_the_trained_values(
     assert switch.is_checked()
 
 
+def test_another_text_is_read_anew_also_while_a_part_is_off(explore, model):
+    page = explore("text=To%20be")
+    box = page.get_by_role("textbox", name="Type anything")
+    box.fill("At last")  # longer, and different from the start
+    settled(page)
+    agree(page, expected(model, "At last"))
+    page.get_by_role("checkbox", name="Causal mask").uncheck()
+    settled(page)
+    box.fill("At last I")  # goes on, but without the mask every position changes
+    settled(page)
+    agree(page, expected(without("mask"), "At last I"))
+    wanted = expected(model, "At last I")
+    for row, character in zip(
+        page.locator(".explorer-bars tbody tr").all(), bars(page), strict=True
+    ):
+        was = float(row.locator(".was").inner_text().removeprefix(" was "))
+        assert was == pytest.approx(wanted[character], abs=6e-4)
+
+
+def test_the_bars_are_as_long_as_the_numbers_say(explore):
+    page = explore("text=ROMEO%3A%0A&layer=2&off=positions")
+    cell, bar, mark = (
+        page.locator(".explorer-bars tbody tr").first.locator(part).bounding_box()
+        for part in ("td:nth-child(2)", ".bar", ".mark")
+    )
+    room = bar["width"] / next(iter(bars(page).values()))
+    was = float(page.locator(".explorer-bars .was").first.inner_text().removeprefix(" was "))
+    assert room == pytest.approx(cell["width"] - 16, rel=0.05)
+    assert mark["x"] - bar["x"] == pytest.approx(was * room, abs=3)
+    heights = page.locator(".explorer-weighted [data-position]").evaluate_all(
+        "all => all.map((cell) => parseFloat(getComputedStyle(cell).backgroundSize.split(' ')[1]))"
+    )
+    off = without("positions")
+    row = attention_maps(off, VOCABULARY.encode("ROMEO:\n")[None])[1, 0, 0, -1]
+    shares = [height / max(heights) for height in heights]
+    assert shares == pytest.approx((row / row.max()).tolist(), abs=0.02)
+
+
 def test_a_state_travels_in_the_address(explore, open_page, site):
     page = explore()
     page.get_by_role("textbox", name="Type anything").fill("Good night, good night!\n100%?")
@@ -292,13 +330,14 @@ def test_a_state_travels_in_the_address(explore, open_page, site):
     label = "Map of layer 2, head 3"
     assert there.get_by_role("img", name=label).is_visible()
     # The same page follows an address that is changed under it, and what was written goes.
-    there.get_by_role("button", name="One character").click()
+    there.get_by_role("button", name="Write on").click()
     there.wait_for_function("document.querySelector('.explorer-wrote mark').textContent")
     there.evaluate("location.hash = 'text=Hark&layer=4'")
     there.wait_for_function("document.querySelector('.explorer textarea').value === 'Hark'")
     settled(there)
     assert there.get_by_role("img", name="Map of layer 4, head 1").is_visible()
     assert there.locator(".explorer-wrote").text_content() == "Hark"
+    assert there.get_by_role("button", name="Write on").is_visible()  # and no more is written
 
 
 def test_the_way_back_leads_to_the_state_before(explore):
@@ -584,13 +623,15 @@ def test_typing_stops_the_writing(explore, model):
 def test_erasing_begins_the_same_chance_again_and_a_new_seed_another_text(explore, model):
     page = explore("text=ROMEO%3A%0A")
     chance, ids = Xoshiro128StarStar(1), VOCABULARY.encode("ROMEO:\n")
-    for _ in range(4):  # the first character whose share of the unit interval the number falls into
+    for _ in range(
+        12
+    ):  # the first character whose share of the unit interval the number falls into
         below = model(ids[None])[0, -1].double().softmax(0).cumsum(0) <= chance.uniform()
         ids = torch.cat([ids, below.sum()[None]])
     mark = page.locator(".explorer-wrote mark")
     wrote = []
     for _ in range(2):
-        for _ in range(4):
+        for _ in range(12):
             page.get_by_role("button", name="One character").click()
             settled(page)
         wrote.append(mark.text_content())

@@ -224,7 +224,10 @@ def test_rounding_to_16_bits_hardly_changes_the_test_loss():
 
 
 def test_a_text_that_cannot_be_read_is_refused_with_its_reason(read):
-    long, strange = read({"ids": [1] * 129}, {"ids": [1, 65]})
+    long, grown, strange = read(
+        {"ids": [1] * 129}, {"pieces": [[1] * 100, [1] * 29]}, {"ids": [1, 65]}
+    )
+    assert "at most 128 characters" in grown["error"]
     assert "at most 128 characters" in long["error"]
     assert "no character number 65" in strange["error"]
 
