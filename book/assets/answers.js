@@ -40,7 +40,7 @@
       line.tabIndex = -1;
       line.focus(); // the button that had it is gone
     });
-    line.append("Answers are open (the instructor's switch). ", close);
+    line.append("Answers are open (the instructor’s switch). ", close);
     document.querySelector("article")?.prepend(line);
   }
 

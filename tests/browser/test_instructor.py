@@ -221,7 +221,7 @@ def test_one_switch_opens_all_answers_and_a_page_offers_to_close_them(open_page)
     mask = page.url.replace("instructor/index", "briefing/03-causal-mask")
     page.goto(mask, wait_until="networkidle")
     line = page.locator(".answers-open")
-    assert "Answers are open (the instructor's switch)" in line.inner_text()
+    assert "Answers are open (the instructor’s switch)" in line.inner_text()
     folds = page.locator("article details.check-answer, article details.sd-dropdown").all()
     assert len(folds) == 2
     assert all(fold.get_attribute("open") is not None for fold in folds)
