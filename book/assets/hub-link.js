@@ -27,7 +27,7 @@ const FORM = `
   <div class="hub-answer" id="hub-answer" role="status"></div>`;
 
 export function mount(place) {
-  place.insertAdjacentHTML("afterbegin", FORM);
+  place.innerHTML = FORM;
   const input = place.querySelector("input");
   const answer = place.querySelector(".hub-answer");
 

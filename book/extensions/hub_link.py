@@ -19,7 +19,7 @@ class HubLink(SphinxDirective):
         # escaped, since an attribute is written as it stands
         box = tag("div", class_="hub-link", data_path=here.hub("").replace("&", "&amp;"))
         form = here.hub("https://HUB")
-        box += nodes.literal_block(form, form, language="text", classes=["hub-link-form"])
+        box += nodes.literal_block(form, form, language="text")
         return [box]
 
 
