@@ -9,8 +9,6 @@ import { Failure, findServer, loadLibraries, startKernel, unlessCancelled } from
 
 // The kernel may have been started anywhere; the lab looks for the course in its folder.
 const GO_HOME = "import os as _os, pathlib as _pathlib, minigpt as _minigpt\n_os.chdir(_pathlib.Path(_minigpt.__file__).resolve().parents[2])";
-const PREPARED = "_minigpt"; // a name that a kernel has from then on
-const DIED = "The kernel died, often because memory ran out. A new one has been started and knows nothing yet: run the cells again.";
 const KEYS = "Shift+Enter runs a cell. In an editor Tab indents; to leave it with the keyboard, press Escape, then Tab.";
 
 let connecting = false;
@@ -94,6 +92,7 @@ function liven(data, bar) {
   let round = 0; // goes up when everything that was asked for is dropped
   let died = null; // ends what runs when its kernel is gone
   let restarting = false;
+  let reborn = false; // the kernel died, and the new one has run nothing: it gets a new connection
 
   const runAll = button("Run all", () => ask(cells.map((_, i) => i), "All cells of the page have run."));
   const restart = button("Restart", restartKernel, "Restart the kernel");
@@ -107,26 +106,18 @@ function liven(data, bar) {
   bar.say("Ready. Nothing has run yet: the outputs are those of the page.");
 
   kernel.statusChanged.connect((_, status) => {
-    if (status === "autorestarting") lost(DIED);
+    if (status === "autorestarting") {
+      reborn = true;
+      lost("The kernel died, often because memory ran out. A new one has been started and knows nothing yet: run the cells again.");
+    }
     if (status === "dead") lost("The kernel died and could not be started again. Restart tries once more; if that fails, load the page again.");
   });
   kernel.connectionStatusChanged.connect((_, status) => {
-    if (restarting) return;
+    if (restarting || (reborn && status !== "disconnected")) return;
     if (status === "connecting") bar.say("The connection to the server is interrupted. Trying to have it back…");
-    if (status === "connected") {
-      bar.say("The connection to the server is back.");
-      askWhetherItDied();
-    }
+    if (status === "connected") bar.say("The connection to the server is back.");
     if (status === "disconnected") lost("The connection to the server is lost. Load the page again to start anew; what you wrote in the editors would be lost then.");
   });
-
-  // A kernel that dies while the connection is down is followed by a new one, and nobody tells.
-  async function askWhetherItDied() {
-    if (!prepared) return;
-    const question = { code: "", silent: true, user_expressions: { prepared: PREPARED } };
-    const { content } = await kernel.requestExecute(question).done;
-    if (prepared && content.user_expressions?.prepared?.status === "error") lost(DIED);
-  }
 
   function lost(words) {
     forget();
@@ -218,6 +209,7 @@ function liven(data, bar) {
   }
 
   async function follow(plan, mine, words) {
+    reborn = false;
     if (!prepared) {
       bar.say("Loading what the page needs before its first cell. This usually takes some seconds.");
       const failed = await execute(GO_HOME, () => {});
