@@ -102,6 +102,7 @@ async def preview(book: Path, port: int) -> None:
         server = httpserver.HTTPServer(pages.application(host, builds, tickets))
         server.add_sockets(sockets)
         log = home / "kernels.log"
+        trouble = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(builds.keep_building())
@@ -111,9 +112,10 @@ async def preview(book: Path, port: int) -> None:
         except* asyncio.CancelledError:
             say("Stopping.")
         except* OSError as errors:
-            sys.exit(f"The preview had to stop: {errors.exceptions[0]}")
+            trouble = f"The preview had to stop: {errors.exceptions[0]}"
         finally:
             processes.stop_all()
+    sys.exit(trouble)
 
 
 def main() -> None:
@@ -121,6 +123,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("book", type=Path, nargs="?", default=ROOT)
     options = parser.parse_args()
+    if not (options.book / "_toc.yml").is_file():
+        parser.error(f"there is no book in {options.book}: its _toc.yml is missing")
     asyncio.run(preview(options.book.resolve(), options.port))
 
 

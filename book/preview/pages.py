@@ -53,21 +53,22 @@ class Pages(Guarded, web.StaticFileHandler):
             self.finish(WAITING + str(self.script))
 
     async def get(self, path: str, include_body: bool = True) -> None:
-        file = Path(self.get_absolute_path(self.root, self.parse_url_path(path)))
-        file = self.validate_absolute_path(self.root, str(file))
-        if file is None:  # sent on to the folder's address with a / at its end
+        self.path = self.parse_url_path(path)
+        wanted = self.get_absolute_path(self.root, self.path)
+        file = self.validate_absolute_path(self.root, wanted)
+        if file is None:  # sent on, to a folder's address with a / at its end
             return
-        if not file.endswith(".html"):
+        if file.endswith(".html"):
+            self.set_extra_headers(path)
+            self.finish(Path(file).read_text(encoding="utf-8") + str(self.script))
+        else:
             await super().get(path, include_body)
-            return
-        self.set_extra_headers(path)
-        self.finish(Path(file).read_text() + str(self.script))
 
     def set_extra_headers(self, path: str) -> None:
         self.set_header("Cache-Control", "no-store")
 
-    def should_return_304(self) -> bool:
-        return False  # a file may change twice in the second that its date is told in
+    def compute_etag(self) -> None:
+        return None  # of no use to a cache that keeps nothing
 
 
 class Script:
