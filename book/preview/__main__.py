@@ -50,10 +50,12 @@ def lock(file: Path):
 
 
 def listen(port: int) -> list:
+    if not 0 <= port < 2**16:  # the system would take the rest of a division
+        sys.exit(f"There is no port {port}. Choose another one: make preview PORT=8000")
     try:
         return netutil.bind_sockets(port, LOOPBACK)
-    except (OSError, OverflowError) as error:
-        taken = getattr(error, "errno", None) == errno.EADDRINUSE
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
         why = "is taken by another program" if taken else f"cannot be used ({error})"
         other = port + 1 if taken else 8000
         sys.exit(f"Port {port} {why}. Choose another one: make preview PORT={other}")

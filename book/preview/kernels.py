@@ -1,5 +1,6 @@
 """The Jupyter server behind Live Code: a token, a port and a folder that nobody knew before."""
 
+import asyncio
 import os
 import re
 import secrets
@@ -30,9 +31,23 @@ async def start(folder: Path, log: Path, origin: str) -> tuple[Process, str]:
     while line := await server.stdout.readline():
         with log.open("ab") as output:
             output.write(line)
-        if found := re.search(r"http://127\.0\.0\.1:\d+", line.decode(errors="replace")):
-            return server, f"#live={found[0]}&token={token}"
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)", line.decode(errors="replace")):
+            reachable = await listens(server, int(found[1]))
+            return server, f"#live={found[0]}&token={token}" if reachable else ""
     return server, ""
+
+
+async def listens(server: Process, port: int) -> bool:
+    """Wait until the server does what it has already said that it does, or is gone."""
+    while server.returncode is None:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.1)
+        else:
+            writer.close()
+            return True
+    return False
 
 
 async def watch(server: Process, log: Path, say: Callable[[str], None]) -> None:
