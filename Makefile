@@ -8,20 +8,18 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# What the pages are made from besides their own text. The cache of executed cells does not see a
-# change in it, so the book is built anew when any of it has changed. Most of the time goes into the
-# lab's training: MINIGPT_STEPS=20 make book cuts it short for a look at a page.
-SOURCES = find src data book/extensions _config.yml requirements.txt package-lock.json -type f \
-	! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -path 'data/runs/unfinished/*' \
-	! -path 'data/runs/weights/*' ! -name '.*' | LC_ALL=C sort
+# The cache of executed cells does not see a change in what the cells are made from besides their own
+# text, so the book is built anew when any of it has changed. Most of the time goes into the lab's
+# training: MINIGPT_STEPS=20 make book cuts it short for a look at a page.
 
-.PHONY: help book serve test quick bench lab notebooks adopt adopted colab-check report-failure clean
+.PHONY: help book serve preview test quick bench lab notebooks adopt adopted colab-check \
+	report-failure clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 book: .venv/ready node_modules/ready  ## build the site, every cell executed, every warning an error
-	@made_from=$$({ echo "$${MINIGPT_STEPS:-}"; $(SOURCES); $(SOURCES) | git hash-object --stdin-paths; } | git hash-object --stdin); \
+	@made_from=$$($(BIN)/python book/preview/made_from.py); \
 	if [ "$$made_from" != "$$(cat _build/made-from 2>/dev/null)" ]; then rm -rf _build; fi; \
 	mkdir -p _build; echo "$$made_from" > _build/made-from; \
 	if ! $(BIN)/jupyter-book build . -W -n --keep-going; then \
@@ -32,6 +30,9 @@ book: .venv/ready node_modules/ready  ## build the site, every cell executed, ev
 serve: .venv/ready  ## show the built site at http://127.0.0.1:8000 (PORT=... for another port)
 	@test -f _build/html/index.html || { echo "there is no book yet: run make book" >&2; exit 1; }
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+preview: .venv/ready node_modules/ready  ## write with it: builds what you save, reloads open pages (PORT=...)
+	@$(BIN)/python book/preview --port $(PORT)
 
 test: .venv/ready node_modules/ready  ## check everything, after a build of the book from nothing
 	$(BIN)/python tests/browser/find_browser.py
@@ -80,7 +81,7 @@ report-failure:  # for .github/workflows/weekly.yml
 	@.github/report-failure
 
 clean:  ## remove what the other targets made
-	rm -rf _build .venv .colab node_modules .browser .browser-unpacking .pytest_cache .ruff_cache
+	rm -rf _build .preview .venv .colab node_modules .browser .browser-unpacking .pytest_cache .ruff_cache
 
 .venv/ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
