@@ -15,7 +15,7 @@ SOURCES = find src data book/extensions _config.yml requirements.txt package-loc
 	! -path '*/__pycache__/*' ! -path '*.egg-info/*' ! -path 'data/runs/unfinished/*' \
 	! -path 'data/runs/weights/*' ! -name '.*' | LC_ALL=C sort
 
-.PHONY: help book serve test quick bench lab notebooks adopt adopted colab-check report-failure clean
+.PHONY: help book serve preflight test quick bench lab notebooks adopt adopted colab-check report-failure clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -32,6 +32,9 @@ book: .venv/ready node_modules/ready  ## build the site, every cell executed, ev
 serve: .venv/ready  ## show the built site at http://127.0.0.1:8000 (PORT=... for another port)
 	@test -f _build/html/index.html || { echo "there is no book yet: run make book" >&2; exit 1; }
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+preflight: .venv/ready node_modules/ready  ## see on the evening before class whether all will work (ARGS=--fast: without the lab)
+	@$(BIN)/python book/preflight.py $(ARGS)
 
 test: .venv/ready node_modules/ready  ## check everything, after a build of the book from nothing
 	$(BIN)/python tests/browser/find_browser.py
