@@ -275,7 +275,8 @@ def lab(path: Path, say: Callable[[str], None]) -> str:
     )
     start = time.monotonic()
     try:
-        client.execute(env=environment)
+        # What the kernel itself logs would run into the table.
+        client.execute(env=environment, stderr=subprocess.DEVNULL)
     except CellExecutionError as error:
         raise Failed(f"{error.ename}: {error.evalue}", f"run {path.name} cell by cell") from error
     return (

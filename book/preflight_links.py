@@ -48,8 +48,7 @@ def dead_links(site: Path, prefix: str) -> Iterator[str]:
             address = urlsplit(urljoin(f"https://site.invalid{prefix}{name}", link))
             if address.netloc != "site.invalid":
                 continue
-            inside = unquote(address.path).removeprefix(prefix)
-            target = site / inside
+            target = site / unquote(address.path).removeprefix(prefix).lstrip("/")
             if target.is_dir():
                 target /= "index.html"
             place = unquote(address.fragment)
@@ -132,7 +131,7 @@ def is_right(link: str, here, root: Path) -> bool | None:
     for start in (f"{here.repository}/blob/", f"{here.repository}/edit/"):
         if link.startswith(start):
             inside = link.removeprefix(f"{start}{here.ref}/")
-            return inside != link and (root / unquote(inside)).exists()
+            return (root / unquote(inside)).exists()  # not so for another ref
     return False if "OWNER/REPOSITORY" in link else None
 
 
