@@ -169,7 +169,7 @@ def main() -> None:
         print(json.dumps(told, indent=2, ensure_ascii=False), flush=True)
     # A check that was stopped is still at work on its thread, deep in a library; Python would wait
     # for it, or fall over it. A kernel or a browser ends when it finds its parent gone.
-    os._exit(13130 if stopped else int(failed))
+    os._exit(130 if stopped else int(failed))
 
 
 if __name__ == "__main__":
