@@ -110,7 +110,7 @@ def verdict(rows: list[Row], stopped: bool = False) -> str:
     else:
         sentence = "Ready"
     if stopped:
-        sentence += f"; stopped after {len(rows)} checks"
+        sentence += f"; stopped after {rows[-1].name if rows else 'no check'}"
     if named["warning"]:
         sentence += f"; to look at: {named['warning']}"
     if named["skipped"]:

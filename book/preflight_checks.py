@@ -44,10 +44,10 @@ class Skipped(Finding):
     status = "skipped"
 
 
-def some(things: list[str]) -> str:
+def some(things: list[str], between: str = "; ") -> str:
     """Name the first of them, and count the others."""
-    more = f" and {len(things) - SHOWN} more" if len(things) > SHOWN else ""
-    return "; ".join(things[:SHOWN]) + more
+    more = f"{between}{len(things) - SHOWN} more" if len(things) > SHOWN else ""
+    return between.join(things[:SHOWN]) + more
 
 
 # The machine

@@ -39,8 +39,8 @@ def read(site: Path) -> dict[Path, Page]:
     return {path: Page(path.read_text(encoding="utf-8")) for path in files}
 
 
-def dead_links(site: Path, prefix: str) -> Iterator[str]:
-    """Find the links within the site that lead to no file, or to no place of a page."""
+def dead_links(site: Path, prefix: str) -> Iterator[tuple[str, str]]:
+    """Find the pages whose links within the site lead to no file, or to no place of a page."""
     found = read(site)
     for path, page in found.items():
         name = path.relative_to(site).as_posix()
@@ -53,17 +53,21 @@ def dead_links(site: Path, prefix: str) -> Iterator[str]:
                 target /= "index.html"
             place = unquote(address.fragment)
             if not address.path.startswith(prefix) or not target.is_file():
-                yield f"{name}: no file for {link}"
+                yield name, f"no file {unquote(address.path).removeprefix(prefix)}"
             # With = in it a fragment is a state of the explorer, not a place.
             elif target in found and "=" not in place and place not in found[target].places:
-                yield f"{name}: no such place, {link}"
+                yield name, f"no place #{place} in {target.relative_to(site)}"
 
 
 def internal_links(site: Path) -> str:
     import serve
 
-    if dead := list(dead_links(site, serve.PATH)):
-        raise Failed(f"{len(dead)} dead: {some(dead)}", "correct them in the page, then make book")
+    dead: dict[str, list[str]] = {}
+    for name, what in dead_links(site, serve.PATH):
+        dead.setdefault(what, []).append(name)
+    if dead:
+        said = [f"{what} (linked from {some(names, ', ')})" for what, names in dead.items()]
+        raise Failed(some(said), "correct the links in these pages, then make book")
     found = read(site).values()
     return f"{sum(len(set(page.links)) for page in found):,} links on {len(found)} pages"
 

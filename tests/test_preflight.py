@@ -232,17 +232,17 @@ def linking(site: Path, *addresses: str) -> Path:
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("nowhere.html", "no file for nowhere.html"),
-        ("../_static/gone.js", "no file for ../_static/gone.js"),
-        ("/index.html", "no file for /index.html"),  # outside of where the site lives
-        ("#there", "no such place, #there"),
-        ("../index.html#end", "no such place, ../index.html#end"),
+        ("nowhere.html", "no file book/nowhere.html"),
+        ("../_static/gone.js", "no file _static/gone.js"),
+        ("/index.html", "no file /index.html"),  # outside of where the site lives
+        ("#there", "no place #there in book/linking.html"),
+        ("../index.html#end", "no place #end in index.html"),
     ],
 )
 def test_a_dead_link_within_the_site_fails_and_its_page_is_named(site, address, said):
     with pytest.raises(Failed) as failed:
         links.internal_links(linking(site, "page.html", address))
-    assert failed.value.reason == f"1 dead: book/linking.html: {said}"
+    assert failed.value.reason == f"{said} (linked from book/linking.html)"
 
 
 def test_links_that_lead_somewhere_pass(site):
@@ -456,7 +456,7 @@ def test_ctrl_c_ends_it_with_what_was_found_so_far():
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
     assert first.startswith("ok       One")
-    assert rest == "\nNothing wrong so far; stopped after 1 checks.\n"
+    assert rest == "\nNothing wrong so far; stopped after One.\n"
     assert process.returncode == 130
 
 
