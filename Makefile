@@ -12,8 +12,8 @@ SHELL := /bin/bash
 # text, so the book is built anew when any of it has changed. Most of the time goes into the lab's
 # training: MINIGPT_STEPS=20 make book cuts it short for a look at a page.
 
-.PHONY: help book serve preview test quick bench lab notebooks adopt adopted colab-check \
-	report-failure clean
+.PHONY: help book serve preview preflight test quick bench lab notebooks adopt adopted \
+	colab-check report-failure clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -33,6 +33,9 @@ serve: .venv/ready  ## show the built site at http://127.0.0.1:8000 (PORT=... fo
 
 preview: .venv/ready node_modules/ready  ## write with it: builds what you save, reloads open pages (PORT=...)
 	@$(BIN)/python book/preview --port $(PORT)
+
+preflight: .venv/ready node_modules/ready  ## see on the evening before class whether all will work (ARGS=--fast: without the lab)
+	@$(BIN)/python book/preflight/preflight.py $(ARGS)
 
 test: .venv/ready node_modules/ready  ## check everything, after a build of the book from nothing
 	$(BIN)/python tests/browser/find_browser.py

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -137,7 +138,7 @@ def _evaluating(model: nn.Module, nats, corpus: Corpus, split: str) -> Score:
         model.train(training)
 
 
-def verify_weights(tolerance: float = 1e-4) -> dict[str, float]:
+def verify_weights(tolerance: float = 1e-4, data: Path = DATA) -> dict[str, float]:
     """Score the committed models on the test split again and compare with ``baselines.json``.
 
     Returns:
@@ -146,10 +147,11 @@ def verify_weights(tolerance: float = 1e-4) -> dict[str, float]:
     Raises:
         DamagedFileError: a score differs by more than ``tolerance``.
     """
-    rows, corpus, differences = read_json(DATA / "baselines.json")["rows"], load_corpus(), {}
+    rows = read_json(data / "baselines.json")["rows"]
+    corpus, differences = load_corpus(data / "tinyshakespeare.txt"), {}
     for row, path in SHIPPED.items():
         name = rows[row]["name"]
-        score = evaluate(load_model(path), corpus, "test").nats
+        score = evaluate(load_model(data / path.name), corpus, "test").nats
         recorded = rows[row]["by_seed"]["0"]
         differences[name] = abs(score - recorded)
         if not differences[name] <= tolerance:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import yaml
 from find_browser import ROOT, find
@@ -40,14 +41,14 @@ class Pages(SimpleHTTPRequestHandler):
 
     def translate_path(self, path: str) -> str:
         if not path.startswith(PATH):
-            return str(SITE / "nowhere")
+            return str(Path(self.directory) / "nowhere")
         return super().translate_path("/" + path.removeprefix(PATH))
 
     def send_error(self, code: int, *args: object, **named: object) -> None:
         if code != HTTPStatus.NOT_FOUND:
             super().send_error(code, *args, **named)
             return
-        body = (SITE / "404.html").read_bytes()
+        body = (Path(self.directory) / "404.html").read_bytes()
         self.send_response(code)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -59,15 +60,15 @@ class Pages(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving(site: Path = SITE) -> Iterator[str]:
     """Serve the site, and give its address.
 
     Raises:
         RuntimeError: it has not been built.
     """
-    if not (SITE / "index.html").exists():
-        raise RuntimeError(f"no book at {SITE}: run make book")
-    handler = functools.partial(Pages, directory=str(SITE))
+    if not (site / "index.html").exists():
+        raise RuntimeError(f"no book at {site}: run make book")
+    handler = functools.partial(Pages, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
