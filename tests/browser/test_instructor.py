@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 import pytest
-from conftest import ROOT
+from find_browser import ROOT
 from test_explorer import losses, settled
 
 INDEX = "book/instructor/index"

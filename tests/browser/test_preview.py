@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 
 import psutil
 import pytest
-from conftest import ROOT
+from find_browser import ROOT
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.slow
