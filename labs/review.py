@@ -307,7 +307,9 @@ def table(reviews: Sequence[tuple[str, Review]], lab: Lab) -> Iterator[str]:
     yield row("passed", [passed[name] for name in EXERCISES])
     yield "\n" + "   ".join(f"{sign} {status}" for status, sign in SIGNS.items())
     for names in (CORE, CHALLENGE):
-        yield "   ".join(f"{COLUMNS[name]} {name}" for name in names)
+        # A number and its name are not torn apart at the end of a line.
+        legend = "   ".join(f"{COLUMNS[name]}\0{name}" for name in names)
+        yield textwrap.fill(legend, WIDTH).replace("\0", " ")
     yield f"predicted: guesses made, of {len(lab.predictions)}"
     yield "measured: found as it has to be, of what the lab measured on the way"
     yield "tally: core exercises passed, as the notebook's last cell counted"
