@@ -6,8 +6,6 @@ Every contender takes one turn per round, so that a slow moment of the machine m
 median of the rounds counts. Nothing else should run meanwhile. Dropout is off for all.
 """
 
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -16,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 from tqdm import tqdm
-from train import processor
+from train import machine
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from minigpt.artifacts import DATA, load_model, write_json
@@ -125,11 +123,7 @@ def main() -> None:
     # The limit is the machine at its best, so the fastest turn counts.
     limit = 2 * size**3 / min(seconds["matrix product"])
     result = {
-        "processor": processor(),
-        "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
+        **machine(),
         "rounds": ROUNDS,
         "flop_per_step": flop,
         "limit_flop_per_second": limit,

@@ -7,14 +7,13 @@ per round, so that a slow moment of the machine meets them all; the median of th
 """
 
 import os
-import platform
 import statistics
 from collections.abc import Callable
 
 import torch
 from bench import timed
 from torch import nn
-from train import processor
+from train import machine
 
 from minigpt.artifacts import DATA, write_json
 from minigpt.attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
@@ -66,12 +65,8 @@ def main() -> None:
         seconds.setdefault(name, []).append(middle)
         spread.setdefault(name, []).append([low, high])
     result = {
-        "processor": processor(),
-        "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
+        **machine(),
         "load_at_start": round(load, 2),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
         "seed": SEED,
         "rounds": ROUNDS,
         "batch": 1,

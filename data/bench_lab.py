@@ -8,16 +8,14 @@ those of the kernel, by the operating system's account.
 """
 
 import os
-import platform
 import re
 import resource
 import sys
 from datetime import datetime
 
 import nbformat
-import torch
 from nbclient import NotebookClient
-from train import processor
+from train import machine
 
 from minigpt.artifacts import DATA, write_json
 
@@ -56,12 +54,8 @@ def main() -> None:
     write_json(
         DATA / "lab.json",
         {
-            "processor": processor(),
-            "threads": torch.get_num_threads(),
-            "cores": os.cpu_count(),
+            **machine(),
             "load_at_start": round(load, 2),
-            "python": platform.python_version(),
-            "torch": torch.__version__,
             "budget": "quick",
             "peak_memory_mib": round(kernel.ru_maxrss / unit),
             "cpu_seconds": round(kernel.ru_utime + kernel.ru_stime, 1),

@@ -40,6 +40,17 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def machine() -> dict[str, str | int]:
+    """Describe where a time was taken, for the files that keep it."""
+    return {
+        "processor": processor(),
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
 def untrained(model: str, size: str, seed: int, config: Config) -> MiniGPT | LSTM:
     """Build a model with the weights a run starts from."""
     torch.manual_seed(seed)
