@@ -25,6 +25,7 @@ from minigpt.evaluation import evaluate
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
 from minigpt.training import History, budget_for, train_lm
+from minigpt.variants import VARIANTS
 
 RUNS = DATA / "runs"
 PRECISION = "bfloat16"  # about twice as fast where the processor has it
@@ -51,17 +52,16 @@ def machine() -> dict[str, str | int]:
     }
 
 
-def untrained(model: str, size: str, seed: int, config: Config) -> MiniGPT | LSTM:
+def untrained(
+    model: str, size: str, seed: int, config: Config, variant: str | None = None
+) -> MiniGPT | LSTM:
     """Build a model with the weights a run starts from."""
     torch.manual_seed(seed)
+    if variant:
+        return VARIANTS[variant].build(config)
     if model == "gpt":
         return MiniGPT(config)
     return LSTM(forget_bias=1.0 if size == "lab3" else None)
-
-
-def everything_allowed(T: int) -> torch.Tensor:
-    """Let every position read every other; what a causal mask is there to prevent."""
-    return torch.ones(T, T, dtype=torch.bool)
 
 
 def arguments() -> argparse.Namespace:
@@ -76,10 +76,8 @@ def arguments() -> argparse.Namespace:
     look.add_argument("--dropout", type=float, help="mini-GPT only")
     look.add_argument("--weight-decay", type=float)
     look.add_argument("--steps", type=int)
-    look.add_argument(
-        "--no-mask",
-        action="store_true",
-        help="mini-GPT only: let it read ahead, to see what becomes of it",
+    parser.add_argument(
+        "--variant", choices=VARIANTS, help="mini-GPT only: with one part taken out or exchanged"
     )
     parser.add_argument(
         "--precision",
@@ -92,8 +90,8 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.size == "lab3" and args.model != "lstm":
         parser.error("lab3 is a run of the LSTM")
-    if args.model != "gpt" and (args.dropout is not None or args.no_mask):
-        parser.error("the LSTM has neither dropout nor a mask")
+    if args.model != "gpt" and (args.dropout is not None or args.variant):
+        parser.error("the LSTM has neither dropout nor variants")
     return args
 
 
@@ -103,6 +101,8 @@ def main() -> int:
     config, budget = Config(), budget_for(args.model, args.size)
     if args.dropout is not None:
         config = replace(config, dropout=args.dropout)
+    if args.variant:
+        budget = VARIANTS[args.variant].train_with(budget)
     if args.learning_rate is not None:
         budget = replace(budget, learning_rate=args.learning_rate)
     if args.weight_decay is not None:
@@ -111,11 +111,11 @@ def main() -> int:
         budget = replace(budget, steps=args.steps)
     name = "-".join(
         [args.model, args.size]
+        + ([args.variant] if args.variant else [])
         + ([f"{budget.steps}steps"] if args.steps else [])
         + [f"lr{budget.learning_rate:g}"]
         + ([f"dropout{config.dropout:g}"] if args.model == "gpt" else [])
         + [f"decay{budget.weight_decay:g}"]
-        + (["no-mask"] if args.no_mask else [])
         + [args.precision, f"seed{args.seed}"]
     )
 
@@ -127,9 +127,7 @@ def main() -> int:
         return 0
 
     corpus = load_corpus()
-    model = untrained(args.model, args.size, args.seed, config).to(args.device)
-    if args.no_mask:
-        model.mask = everything_allowed
+    model = untrained(args.model, args.size, args.seed, config, args.variant).to(args.device)
     history = train_lm(
         model,
         corpus,
@@ -151,6 +149,7 @@ def write_run(out, args, model, budget, history: History) -> None:
     run = {
         "model": args.model,
         "size": args.size,
+        **({"variant": args.variant} if args.variant else {}),
         "seed": args.seed,
         "parameters": sum(p.numel() for p in model.parameters()),
         "config": asdict(model.config) if args.model == "gpt" else model.sizes,
@@ -168,7 +167,7 @@ def write_run(out, args, model, budget, history: History) -> None:
         "valid": history.curve[-1]["valid"],
         "test": None,
     }
-    if args.no_mask:
+    if args.variant == "no-mask":
         # Under the mask it sees what it would see when it writes: no next character to copy.
         model.mask = causal_mask
         run["valid_under_mask"] = evaluate(model, load_corpus(), "valid").nats

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from minigpt.passed_in import call_attention
+
 # (Q, K, V, mask) -> (V_bar, A)
 AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
 
@@ -113,36 +115,9 @@ class MultiHeadAttention(nn.Module):
                 K = torch.cat([cache["K"], K], dim=-2)  # (B, n_h, S, d_k)
                 V = torch.cat([cache["V"], V], dim=-2)  # (B, n_h, S, d_k)
             cache.update(K=K, V=V)
-        V_bar = _call(self.attention, Q, K, V, mask)  # (B, n_h, T, d_k)
+        V_bar = call_attention(self.attention, Q, K, V, mask)  # (B, n_h, T, d_k)
         return self.W_proj(V_bar.transpose(1, 2).flatten(2))  # (B, T, d)
 
     def split(self, x: Tensor) -> Tensor:
         """Cut (B, T, d) into heads, (B, n_h, T, d_k)."""
         return x.unflatten(-1, (self.n_h, -1)).transpose(1, 2)
-
-
-def function_name(function: Callable) -> str:
-    """Name a function that was passed in, for an error; a callable object goes by its class."""
-    return getattr(function, "__name__", type(function).__name__)
-
-
-def _call(
-    attention: AttentionFunction, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None
-) -> Tensor:
-    """Call a foreign attention function and name it when its output cannot be used."""
-    name = function_name(attention)
-    result = attention(Q, K, V, mask)
-    if not (
-        isinstance(result, tuple | list) and len(result) == 2 and isinstance(result[0], Tensor)
-    ):
-        raise ValueError(
-            f"the attention function {name!r} has to return the pair (V_bar, A); "
-            f"it returned {type(result).__name__}"
-        )
-    V_bar = result[0]
-    if V_bar.shape != Q.shape:
-        raise ValueError(
-            f"the attention function {name!r} returned V_bar of shape {tuple(V_bar.shape)}; "
-            f"queries of shape {tuple(Q.shape)} need an average of that same shape"
-        )
-    return V_bar

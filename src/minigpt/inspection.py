@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from minigpt.attention import function_name
 from minigpt.model import MiniGPT
+from minigpt.passed_in import function_name
 
 
 @torch.no_grad()
@@ -37,7 +37,13 @@ def attention_maps(model: MiniGPT, idx: Tensor) -> Tensor:
         return V_bar, A
 
     with torch.random.fork_rng(devices=[]):  # the weights it draws are replaced at once
-        twin = MiniGPT(model.config, attention=recording, mask=model.mask, embed=model.embed)
+        twin = MiniGPT(
+            model.config,
+            attention=recording,
+            mask=model.mask,
+            embed=model.embed,
+            block=model.block,
+        )
     twin.load_state_dict(model.state_dict(), assign=True)
     twin.eval().to(idx.device)(idx)
     return torch.stack(maps)

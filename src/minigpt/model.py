@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -17,13 +16,13 @@ from minigpt.attention import (
     AttentionFunction,
     MultiHeadAttention,
     causal_mask,
-    function_name,
     scaled_dot_product_attention,
 )
+from minigpt.passed_in import call_embed, call_mask
 from minigpt.positions import RotaryEmbedding, embed_with_positions, sinusoidal_table
 
 Norm = Literal["pre", "post"]
-Positions = Literal["learned", "sinusoidal", "rotary"]
+Positions = Literal["learned", "sinusoidal", "rotary", "none"]
 
 
 @dataclass(frozen=True)
@@ -109,9 +108,11 @@ class MiniGPT(nn.Module):
         attention: used in every layer; see :func:`~minigpt.attention.scaled_dot_product_attention`.
         mask: ``mask(T)`` gives the boolean (T, T) mask, True = may read.
         embed: ``embed(idx, tok_emb, pos_emb)`` gives the input vectors, (B, T, d). With rotary
-            positions nothing is added to the tokens and it is not called.
+            positions, or none, nothing is added to the tokens and it is not called.
+        block: ``block(config, attention=…, rotate=…)`` makes a layer with the signature of
+            :class:`Block`.
 
-    The state dict is the same whichever functions are passed.
+    The state dict is the same whichever attention, mask or embedding is passed.
     """
 
     def __init__(
@@ -121,19 +122,20 @@ class MiniGPT(nn.Module):
         attention: AttentionFunction = scaled_dot_product_attention,
         mask: Callable[[int], Tensor] = causal_mask,
         embed: Callable[[Tensor, nn.Embedding, nn.Embedding], Tensor] = embed_with_positions,
+        block: Callable[..., nn.Module] = Block,
     ) -> None:
         super().__init__()
         self.config = config = config or Config()
-        self.mask, self.embed = mask, embed
+        self.mask, self.embed, self.block = mask, embed, block
         self.tok_emb = nn.Embedding(config.vocab_size, config.d)
         self.pos_emb = rotate = None
         if config.positions == "rotary":
             rotate = RotaryEmbedding(config.T_max, config.d // config.n_h)
-        else:
+        elif config.positions != "none":
             self.pos_emb = nn.Embedding(config.T_max, config.d)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
-            Block(config, attention=attention, rotate=rotate) for _ in range(config.n_l)
+            block(config, attention=attention, rotate=rotate) for _ in range(config.n_l)
         )
         # Post-norm blocks end in a normalization; another one would follow it directly.
         self.norm_f = nn.LayerNorm(config.d) if config.norm == "pre" else nn.Identity()
@@ -151,9 +153,9 @@ class MiniGPT(nn.Module):
                 nn.init.normal_(module.weight, std=0.02)
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
-        for block in self.blocks:
-            for writer in (block.attn.W_proj, block.ffn.W_2):
-                nn.init.normal_(writer.weight, std=0.02 / math.sqrt(2 * self.config.n_l))
+        for name, weight in self.blocks.named_parameters():
+            if name.endswith(("attn.W_proj.weight", "ffn.W_2.weight")):
+                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * self.config.n_l))
         if self.config.positions == "sinusoidal":
             table = sinusoidal_table(self.config.T_max, self.config.d)  # (T_max, d)
             self.pos_emb.weight = nn.Parameter(table, requires_grad=False)
@@ -180,8 +182,12 @@ class MiniGPT(nn.Module):
                 f"{self.config.T_max}: cut it to the last {self.config.T_max}"
             )
         past = cache[0]["K"].size(-2) if cache and cache[0] else 0
-        mask = self._call_mask(T).to(idx.device)[past:]  # (T - past, T)
-        H = self.dropout(self._call_embed(idx)[:, past:])  # (B, T - past, d)
+        mask = call_mask(self.mask, T).to(idx.device)[past:]  # (T - past, T)
+        if self.pos_emb is None:
+            H = self.tok_emb(idx)  # (B, T, d)
+        else:
+            H = call_embed(self.embed, idx, self.tok_emb, self.pos_emb)  # (B, T, d)
+        H = self.dropout(H[:, past:])  # (B, T - past, d)
         for layer, block in enumerate(self.blocks):
             H = block(H, mask, cache[layer] if cache else None)  # (B, T - past, d)
         return self.W_o(self.norm_f(H))  # (B, T - past, V)
@@ -189,30 +195,3 @@ class MiniGPT(nn.Module):
     def new_cache(self) -> list[dict[str, Tensor]]:
         """Make an empty key-value cache, one entry per layer, for :meth:`forward` to fill."""
         return [{} for _ in self.blocks]
-
-    def _call_mask(self, T: int) -> Tensor:
-        mask = self.mask(T)
-        if not (isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.shape == (T, T)):
-            found = (
-                f"{mask.dtype} of shape {tuple(mask.shape)}"
-                if isinstance(mask, Tensor)
-                else type(mask).__name__
-            )
-            raise ValueError(
-                f"the mask function {function_name(self.mask)!r} has to return a "
-                f"boolean tensor of shape {(T, T)}; it returned {found}"
-            )
-        return mask
-
-    def _call_embed(self, idx: Tensor) -> Tensor:
-        if self.pos_emb is None:
-            return self.tok_emb(idx)  # (B, T, d)
-        H = self.embed(idx, self.tok_emb, self.pos_emb)  # (B, T, d)
-        expected = (*idx.shape, self.config.d)
-        if not isinstance(H, Tensor) or H.shape != expected:
-            found = f"shape {tuple(H.shape)}" if isinstance(H, Tensor) else type(H).__name__
-            raise ValueError(
-                f"the embedding function {function_name(self.embed)!r} has to "
-                f"return vectors of shape {expected}; it returned {found}"
-            )
-        return H

@@ -1,0 +1,78 @@
+"""Train the variants of the mini-GPT, each at the QUICK budget from three seeds.
+
+    python data/ablate.py                   # all, one after another
+    python data/ablate.py rotary no-ffn     # some
+
+Each learns with the mini-GPT's learning rate. A variant that does not train with it, on seed 0, is
+tried with the two smaller rates below, and the better of them on the validation split is kept.
+Like data/train.py, whose command it gives, it goes on where it was stopped.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from train import PRECISION, RUNS
+
+from minigpt.artifacts import read_json
+from minigpt.corpus import Corpus, load_corpus
+from minigpt.evaluation import evaluate_ngram
+from minigpt.model import Config
+from minigpt.ngram import NGram
+from minigpt.training import budget_for
+from minigpt.variants import VARIANTS
+
+SEEDS = (0, 1, 2)
+SMALLER_RATES = (1.5e-3, 5e-4)
+
+
+def bigram_nats(corpus: Corpus) -> float:
+    """Score on the validation split what a model knows that reads one character back.
+
+    A mini-GPT whose attention does nothing still reads the character at its own position. One that
+    ends above this score has learned nothing from the others: it has not trained.
+    """
+    return evaluate_ngram(NGram(2, 0.1).fit(corpus["train"]), corpus, "valid").nats
+
+
+def run_path(variant: str, rate: float, seed: int) -> Path:
+    """Say where data/train.py writes the run."""
+    budget, config = budget_for("gpt", "quick"), Config()
+    return RUNS / (
+        f"gpt-quick-{variant}-lr{rate:g}-dropout{config.dropout:g}-decay{budget.weight_decay:g}-"
+        f"{PRECISION}-seed{seed}.json"
+    )
+
+
+def train(variant: str, rate: float, seed: int, threads: int) -> float:
+    """Train from one seed and give the validation score."""
+    path = run_path(variant, rate, seed)
+    if not path.exists():
+        command = ["gpt", "quick", "--variant", variant, "--seed", str(seed)]
+        command += ["--learning-rate", str(rate), "--threads", str(threads)]
+        script = Path(__file__).with_name("train.py")
+        code = subprocess.run([sys.executable, script, *command]).returncode
+        if code:
+            sys.exit(code)
+    return read_json(path)["valid"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("variants", nargs="*", choices=[*VARIANTS, []], default=list(VARIANTS))
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    highest = bigram_nats(load_corpus())
+    for variant in args.variants:
+        rate = budget_for("gpt", "quick").learning_rate
+        if train(variant, rate, SEEDS[0], args.threads) > highest:
+            rate = min(SMALLER_RATES, key=lambda r: train(variant, r, SEEDS[0], args.threads))
+        for seed in SEEDS:
+            train(variant, rate, seed, args.threads)
+
+
+if __name__ == "__main__":
+    main()
