@@ -11,6 +11,8 @@ Like data/train.py, whose command it gives, it goes on where it was stopped.
 import argparse
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from train import PRECISION, RUNS
@@ -36,6 +38,12 @@ def bigram_nats(corpus: Corpus) -> float:
     return evaluate_ngram(NGram(2, 0.1).fit(corpus["train"]), corpus, "valid").nats
 
 
+def choose_rate(valid: Callable[[float], float], highest: float) -> float:
+    """Apply the rule above to what seed 0 scores with a rate."""
+    rate = budget_for("gpt", "quick").learning_rate
+    return rate if valid(rate) <= highest else min(SMALLER_RATES, key=valid)
+
+
 def run_path(variant: str, rate: float, seed: int) -> Path:
     """Say where data/train.py writes the run."""
     budget, config = budget_for("gpt", "quick"), Config()
@@ -45,7 +53,7 @@ def run_path(variant: str, rate: float, seed: int) -> Path:
     )
 
 
-def train(variant: str, rate: float, seed: int, threads: int) -> float:
+def train(variant: str, rate: float, seed: int = SEEDS[0], *, threads: int = 1) -> float:
     """Train from one seed and give the validation score."""
     path = run_path(variant, rate, seed)
     if not path.exists():
@@ -67,11 +75,9 @@ def main() -> None:
     args = parser.parse_args()
     highest = bigram_nats(load_corpus())
     for variant in args.variants:
-        rate = budget_for("gpt", "quick").learning_rate
-        if train(variant, rate, SEEDS[0], args.threads) > highest:
-            rate = min(SMALLER_RATES, key=lambda r: train(variant, r, SEEDS[0], args.threads))
+        rate = choose_rate(partial(train, variant, threads=args.threads), highest)
         for seed in SEEDS:
-            train(variant, rate, seed, args.threads)
+            train(variant, rate, seed, threads=args.threads)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Score the runs of the chosen settings on the test split and write data/baselines.json from them.
+"""Score the chosen runs on the test split; write data/baselines.json and data/ablations.json.
 
     python data/measure.py
 
@@ -13,16 +13,19 @@ import shutil
 from dataclasses import asdict
 
 import torch
+from ablate import SEEDS, SMALLER_RATES, bigram_nats, choose_rate, run_path
 from train import PRECISION, RUNS, untrained
 
 from minigpt import figures
 from minigpt.artifacts import DATA, SHIPPED, load_model, read_json, write_atomic, write_json
 from minigpt.corpus import Corpus, load_corpus
-from minigpt.evaluation import evaluate, evaluate_ngram
+from minigpt.evaluation import evaluate, evaluate_ngram, evaluate_writing
 from minigpt.inspection import attention_maps, model_leak_test
 from minigpt.model import Config
 from minigpt.ngram import NGram
+from minigpt.sampling import sample_text
 from minigpt.training import budget_for
+from minigpt.variants import VARIANTS
 
 NGRAMS = {
     "trigram": ("Character trigram, add-k (k = 0.1)", 3, 0.1),
@@ -36,6 +39,8 @@ NEURAL = {  # row -> name, model, size
     "gpt-quick": ("Mini-GPT, QUICK", "gpt", "quick"),
 }
 
+PROMPT, LENGTH = "KING RICHARD:\n", 200  # of the text that each variant writes
+
 
 def chosen_runs(model: str, size: str) -> list[dict]:
     """Find the finished runs of the chosen settings, by seed."""
@@ -44,7 +49,7 @@ def chosen_runs(model: str, size: str) -> list[dict]:
         run = read_json(path) | {"path": path}
         if run["budget"] != budget or run["precision"] != PRECISION:
             continue
-        if "valid_under_mask" in run:  # trained without a mask
+        if "variant" in run:
             continue
         if model == "gpt" and run["config"] != asdict(Config()):
             continue
@@ -56,9 +61,10 @@ def score(run: dict, corpus: Corpus) -> None:
     """Add to a run what is measured on the test split, and on the model before it was trained."""
     path = run.pop("path")
     weights = RUNS / "weights" / f"{path.stem}.safetensors"
-    model = load_model(weights)
+    variant = VARIANTS.get(run.get("variant"))
+    model = load_model(weights, **(variant.functions if variant else {}))
     print(f"scoring {path.stem}")
-    start = untrained(run["model"], run["size"], run["seed"], Config())
+    start = untrained(run["model"], run["size"], run["seed"], Config(), run.get("variant"))
     run["test"] = evaluate(model, corpus, "test").nats
     run["untrained_test"] = evaluate(start, corpus, "test").nats
     text = corpus["test"][None, : run["budget"]["T"]]
@@ -66,8 +72,13 @@ def score(run: dict, corpus: Corpus) -> None:
         "untrained": model_leak_test(start, text, 64),
         "trained": model_leak_test(model, text, 64),
     }
+    if variant:
+        written = {"seed": run["seed"], "cached": False}  # without a mask no key may be kept
+        run["text"] = sample_text(model, corpus.vocabulary, PROMPT, LENGTH, **written)
+    if run.get("variant") == "no-mask":
+        run["test_writing"] = evaluate_writing(model, corpus, "test").nats
     shipped = SHIPPED.get(f"{run['model']}-{run['size']}")
-    if shipped and run["seed"] == 0:
+    if shipped and run["seed"] == 0 and not variant:
         shutil.copyfile(weights, shipped)
     write_json(path, run)
     run["path"] = path
@@ -107,6 +118,61 @@ def baselines(corpus: Corpus) -> dict:
         if runs:
             rows[key] = neural_row(name, runs)
     return {"test_characters": len(corpus["test"]), "rows": rows}
+
+
+def variant_runs(variant: str, highest: float) -> tuple[list[dict], dict[str, float]]:
+    """Find the finished runs of a variant, by seed, and what seed 0 scored with each rate tried.
+
+    The rate is the one that the rule of ablate.py picks.
+    """
+    tried: dict[float, float] = {}
+
+    def valid(rate: float) -> float:
+        tried[rate] = read_json(run_path(variant, rate, SEEDS[0]))["valid"]
+        return tried[rate]
+
+    rate = choose_rate(valid, highest)
+    paths = [run_path(variant, rate, seed) for seed in SEEDS]
+    runs = [read_json(path) | {"path": path} for path in paths]
+    return runs, {f"{rate:g}": nats for rate, nats in tried.items()}
+
+
+def ablation_row(name: str, runs: list[dict]) -> dict:
+    """Summarize the seeds of the mini-GPT or of a variant."""
+    nats = {str(run["seed"]): run["test"] for run in runs}
+    return {
+        "name": name,
+        "parameters": runs[0]["parameters"],
+        "learning_rate": runs[0]["budget"]["learning_rate"],
+        "nats": sum(nats.values()) / len(nats),
+        "lowest": min(nats.values()),
+        "highest": max(nats.values()),
+        "by_seed": nats,
+        "curves": [run["curve"] for run in runs],
+    }
+
+
+def ablations(corpus: Corpus) -> dict:
+    """Set the variants beside the mini-GPT of the same budget, and score those not yet scored."""
+    highest = bigram_nats(corpus)
+    rows = {"mini-gpt": ablation_row("the mini-GPT as it is", chosen_runs("gpt", "quick"))}
+    for key, variant in VARIANTS.items():
+        runs, tried = variant_runs(key, highest)
+        for run in runs:
+            if run["test"] is None:
+                score(run, corpus)
+        rows[key] = ablation_row(variant.name, runs)
+        rows[key] |= {"valid_by_rate": tried, "text": runs[0]["text"]}
+        if key == "no-mask":
+            for name in ("test_writing", "valid", "valid_under_mask"):
+                rows[key][name] = {str(run["seed"]): run[name] for run in runs}
+    return {
+        "test_characters": len(corpus["test"]),
+        "bigram_valid": highest,
+        "smaller_rates": SMALLER_RATES,
+        "prompt": PROMPT,
+        "rows": rows,
+    }
 
 
 def table(rows: dict) -> str:
@@ -158,6 +224,7 @@ def main() -> None:
                 score(run, corpus)
     result = baselines(corpus)
     write_json(DATA / "baselines.json", result)
+    write_json(DATA / "ablations.json", ablations(corpus))
     readme = DATA.parent / "README.md"
     write_atomic(readme, with_results(readme.read_text(), result["rows"]).encode())
     draw_readme_figure(corpus)

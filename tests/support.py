@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from minigpt.corpus import Corpus, split_corpus
 from minigpt.model import Config, MiniGPT
 
-FUNCTIONS = ("attention", "mask", "embed")
+FUNCTIONS = ("attention", "mask", "embed", "block")
 
 
 def randomize(model: nn.Module, std: float = 0.3, seed: int = 0) -> nn.Module:

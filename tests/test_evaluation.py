@@ -15,9 +15,11 @@ from minigpt.evaluation import (
     gpt_nats,
     lstm_nats,
     windows,
+    writing_nats,
 )
 from minigpt.lstm import LSTM
 from minigpt.ngram import NGram
+from minigpt.variants import everything_allowed
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,29 @@ def test_a_gpt_is_scored_on_each_character_as_its_own_window_predicts_it(start, 
         by_hand.append(-logits.log_softmax(dim=-1)[ids[t]])
     assert nats.shape == (stop - start,)
     torch.testing.assert_close(nats, torch.stack(by_hand))
+
+
+@pytest.mark.parametrize(("start", "stop"), [(40, 140), (13, 100), (50, 51), (30, 36)])
+@pytest.mark.parametrize("batch_size", [1, 3, 128])
+def test_at_the_end_of_its_text_a_causal_model_predicts_as_well_as_in_the_middle(
+    start, stop, batch_size
+):
+    model, ids = random_model(T_max=12), random_text(150)
+    torch.testing.assert_close(
+        writing_nats(model, ids, start, stop, batch_size=batch_size),
+        gpt_nats(model, ids, start, stop),
+    )
+
+
+def test_a_model_that_reads_ahead_has_nothing_ahead_to_read_when_it_writes():
+    model, ids = random_model(T_max=12, mask=everything_allowed), random_text(150)
+    with torch.no_grad():
+        by_hand = [-model(ids[None, 30:t])[0, -1].log_softmax(-1)[ids[t]] for t in range(37, 43)]
+    written = writing_nats(model, ids, 37, 43)
+    torch.testing.assert_close(written, torch.stack(by_hand))
+    differences = (written - gpt_nats(model, ids, 37, 43)).abs()
+    assert differences[:-1].min() > 1e-3
+    assert differences[-1] == 0.0  # the last position of a window has nothing ahead either
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1_000])

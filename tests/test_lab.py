@@ -284,13 +284,13 @@ def test_the_curves_on_record_are_those_of_the_chosen_runs():
         assert all(curve[-1]["step"] == steps for curve in curves)
 
 
-def test_runs_with_another_budget_mask_or_model_give_no_curve(tmp_path, monkeypatch):
+def test_runs_with_another_budget_variant_or_model_give_no_curve(tmp_path, monkeypatch):
     (path, *_) = sorted((DATA / "runs").glob("gpt-quick-*-seed0.json"))
     run = read_json(path)
     runs = {
         "gpt-quick-seed0": run,
         "gpt-quick-300steps": run | {"budget": run["budget"] | {"steps": 300}},
-        "gpt-quick-no-mask": run | {"valid_under_mask": 3.0},
+        "gpt-quick-no-mask": run | {"variant": "no-mask"},
         "gpt-quick-wide": run | {"config": run["config"] | {"d": 256}},
         "lstm-quick-seed0": run,
         "gpt-full-seed0": run,

@@ -14,7 +14,7 @@ from minigpt.corpus import random_batch
 from minigpt.model import Block, Config, MiniGPT
 
 NORMS = ["pre", "post"]
-POSITIONS = ["learned", "sinusoidal", "rotary"]
+POSITIONS = ["learned", "sinusoidal", "rotary", "none"]
 
 
 def parameters(model: nn.Module) -> int:
@@ -35,6 +35,17 @@ def test_an_untrained_model_is_about_as_surprised_as_a_fair_die_of_65_sides(corp
         torch.manual_seed(seed)
         loss = F.cross_entropy(MiniGPT()(x).flatten(0, 1), y.flatten())
         assert loss.item() == pytest.approx(math.log(65), abs=0.1)
+
+
+def test_the_layers_that_write_into_the_stream_start_smaller_the_more_of_them_there_are():
+    for n_l in (1, 8):
+        torch.manual_seed(0)
+        model = MiniGPT(Config(n_l=n_l))
+        for block in model.blocks:
+            for layer in (block.attn.W_proj, block.ffn.W_2):
+                expected = 0.02 / math.sqrt(2 * n_l)
+                assert layer.weight.std().item() == pytest.approx(expected, rel=0.05)
+            assert block.ffn.W_1.weight.std().item() == pytest.approx(0.02, rel=0.05)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -61,21 +72,24 @@ def without_positions(idx, tok_emb, pos_emb):
 
 
 def test_without_positions_one_layer_cannot_tell_in_which_order_it_read():
-    model = random_model(n_l=1, embed=without_positions)
-    idx = torch.tensor([[1, 2, 3, 4, 5, 6], [5, 3, 1, 4, 2, 6]])
-    first, second = model(idx)[:, -1]
-    torch.testing.assert_close(first, second)
+    for model in (
+        random_model(n_l=1, embed=without_positions),
+        random_model(n_l=1, positions="none"),
+    ):
+        first, second = model(torch.tensor([[1, 2, 3, 4, 5, 6], [5, 3, 1, 4, 2, 6]]))[:, -1]
+        torch.testing.assert_close(first, second)
 
 
 @pytest.mark.parametrize(
     "options",
     [
         {"n_l": 2, "embed": without_positions},
+        {"n_l": 2, "positions": "none"},
         {"n_l": 1, "positions": "learned"},
         {"n_l": 1, "positions": "sinusoidal"},
         {"n_l": 1, "positions": "rotary"},
     ],
-    ids=["two layers", "learned", "sinusoidal", "rotary"],
+    ids=["two layers", "two layers, none", "learned", "sinusoidal", "rotary"],
 )
 def test_a_second_masked_layer_or_any_kind_of_positions_can_tell(options):
     model = random_model(**options)

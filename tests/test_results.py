@@ -9,6 +9,7 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import ablate
 import measure
 import pytest
 import torch
@@ -22,6 +23,7 @@ from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
 from minigpt.ngram import NGram
 from minigpt.training import Budget, budget_for
+from minigpt.variants import VARIANTS
 
 RUNS = DATA / "runs"
 NEURAL = {  # row: parameters, steps, batch
@@ -62,7 +64,7 @@ def is_chosen(run: dict) -> bool:
     config = asdict(Config()) if run["model"] == "gpt" else LSTM().sizes
     chosen = asdict(budget_for(run["model"], run["size"])), config, train.PRECISION
     settings = run["budget"], run["config"], run["precision"]
-    return settings == chosen and "valid_under_mask" not in run  # only runs without a mask have it
+    return settings == chosen and "variant" not in run
 
 
 @pytest.mark.slow
@@ -156,9 +158,14 @@ def test_the_readme_shows_the_table_as_it_is(rows):
 
 def test_every_run_says_what_was_run_where_and_how_it_went(runs):
     for name, run in runs.items():
-        assert name.startswith(f"{run['model']}-{run['size']}-"), name
+        about = (run["model"], run["size"], run.get("variant", ""))
+        assert name.startswith("-".join(part for part in about if part) + "-"), name
         assert name.endswith(f"-{run['precision']}-seed{run['seed']}"), name
-        model = MiniGPT(Config(**run["config"])) if run["model"] == "gpt" else LSTM(**run["config"])
+        if run["model"] == "gpt":
+            functions = VARIANTS[run["variant"]].functions if "variant" in run else {}
+            model = MiniGPT(Config(**run["config"]), **functions)
+        else:
+            model = LSTM(**run["config"])
         assert run["parameters"] == sum(p.numel() for p in model.parameters()), name
         assert asdict(Budget(**run["budget"])) == run["budget"], name
         assert run["versions"].keys() == {"python", "torch", "numpy"}, name
@@ -172,17 +179,47 @@ def test_every_run_says_what_was_run_where_and_how_it_went(runs):
         assert run["valid"] == run["curve"][-1]["valid"], name
         assert 0 < run["valid"] < run["curve"][0]["valid"], name
         # Without a mask a model copies the next character, and is lost where it cannot.
-        if "no-mask" in name:
+        if run.get("variant") == "no-mask":
             assert run["valid"] < 1 < run["valid_under_mask"], name
         else:
             assert run["valid"] > 1, name
             assert "valid_under_mask" not in run, name
 
 
-def test_only_runs_of_the_chosen_settings_ever_saw_the_test_split(runs):
+def test_only_runs_of_the_chosen_settings_ever_saw_the_test_split(runs, corpus):
+    highest, chosen = ablate.bigram_nats(corpus), set()
+    for variant in VARIANTS:
+        chosen |= {run["path"].stem for run in measure.variant_runs(variant, highest)[0]}
     for name, run in runs.items():
-        assert is_chosen(run) or run["test"] is None, name
-        assert not is_chosen(run) or run["test"] is not None, name
+        assert (is_chosen(run) or name in chosen) == (run["test"] is not None), name
+
+
+def test_the_table_of_variants_is_what_its_producer_makes_of_the_committed_runs(corpus):
+    made, kept = leaves(measure.ablations(corpus)), leaves(read_json(DATA / "ablations.json"))
+    assert made.keys() == kept.keys()
+    for name, value in kept.items():
+        expected = pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+        assert made[name] == expected, name
+
+
+@pytest.mark.parametrize(
+    ("scores", "rate"),
+    [
+        ({5e-3: 2.4}, 5e-3),
+        ({5e-3: 2.6, 1.5e-3: 1.9, 5e-4: 2.0}, 1.5e-3),
+        ({5e-3: 3.3, 1.5e-3: 3.2, 5e-4: 1.8}, 5e-4),
+    ],
+    ids=["it trains", "the middle one", "the smallest one"],
+)
+def test_a_smaller_rate_is_tried_only_where_the_mini_gpts_ends_above_the_bigram(scores, rate):
+    tried = []
+
+    def valid(rate):
+        tried.append(rate)
+        return scores[rate]
+
+    assert ablate.choose_rate(valid, 2.5) == rate
+    assert set(tried) == set(scores)
 
 
 # The producers
@@ -202,7 +239,7 @@ def test_a_row_takes_the_runs_of_the_chosen_settings_by_seed_and_no_others(tmp_p
         "steps": {"budget": asdict(replace(budget, steps=7))},
         "config": {"config": asdict(Config(dropout=0.5))},
         "precision": {"precision": "float64"},
-        "no-mask": {"valid_under_mask": 3.0},
+        "variant": {"variant": "no-warm-up"},
     }
     for seed in (10, 2, 0):
         (tmp_path / f"gpt-full-{seed}.json").write_text(json.dumps(chosen | {"seed": seed}))
@@ -246,8 +283,9 @@ def test_only_the_lstm_of_lab_3_starts_with_a_forget_bias_of_one():
     ("command", "complaint"),
     [
         ("gpt lab3", "lab3 is a run of the LSTM"),
-        ("lstm full --dropout 0.1", "the LSTM has neither dropout nor a mask"),
-        ("lstm full --no-mask", "the LSTM has neither dropout nor a mask"),
+        ("lstm full --dropout 0.1", "the LSTM has neither dropout nor variants"),
+        ("lstm full --variant rotary", "the LSTM has neither dropout nor variants"),
+        ("gpt full --variant pyramid", "invalid choice: 'pyramid'"),
         ("gpt huge", "invalid choice: 'huge'"),
     ],
 )

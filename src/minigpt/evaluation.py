@@ -77,6 +77,31 @@ def gpt_nats(model: MiniGPT, ids: Tensor, start: int, stop: int, *, batch_size: 
 
 
 @torch.no_grad()
+def writing_nats(
+    model: MiniGPT, ids: Tensor, start: int, stop: int, *, batch_size: int = 128
+) -> Tensor:
+    """Score the same characters as a model meets them that writes: at the end of its text.
+
+    Each is predicted from the characters that stand before it in its window, and the model is given
+    no others. Under a causal mask the scores are those of :func:`gpt_nats`, at many times the work.
+    """
+    T, device = model.config.T_max, next(model.parameters()).device
+    nats = torch.full((stop - start,), math.nan)
+    cut = list(windows(start, stop, T))
+    for first in range(0, len(cut), batch_size):
+        batch = cut[first : first + batch_size]
+        for length in range(1, T + 1):
+            targets = [begin + length for begin, scored in batch if begin + length >= scored]
+            if not targets:
+                continue
+            texts = torch.stack([ids[target - length : target] for target in targets]).to(device)
+            logits = model(texts)[:, -1]  # (B, V)
+            losses = F.cross_entropy(logits, ids[targets].to(device), reduction="none")  # (B,)
+            nats[torch.tensor(targets) - start] = losses.cpu()
+    return nats
+
+
+@torch.no_grad()
 def lstm_nats(
     model: LSTM, ids: Tensor, start: int, stop: int, *, prime: int = 128, chunk: int = 1024
 ) -> Tensor:
@@ -109,6 +134,11 @@ def _score(nats: Tensor) -> Score:
 def evaluate_gpt(model: MiniGPT, corpus: Corpus, split: str = "test") -> Score:
     """Score a split with overlapping windows: 65 to 128 characters of context for T_max = 128."""
     return _evaluating(model, gpt_nats, corpus, split)
+
+
+def evaluate_writing(model: MiniGPT, corpus: Corpus, split: str = "test") -> Score:
+    """Score a split as :func:`evaluate_gpt` does, but let the model read nothing ahead."""
+    return _evaluating(model, writing_nats, corpus, split)
 
 
 def evaluate_lstm(model: LSTM, corpus: Corpus, split: str = "test") -> Score:

@@ -302,7 +302,7 @@ def recorded_curves(size: Size) -> list[list[dict]]:
     """Give the validation curves of the committed mini-GPTs of a budget, one per seed."""
     budget = asdict(budget_for("gpt", size))
     runs = [read_json(path) for path in sorted((DATA / "runs").glob(f"gpt-{size}-*.json"))]
-    kept = [run for run in runs if run["budget"] == budget and "valid_under_mask" not in run]
+    kept = [run for run in runs if run["budget"] == budget and "variant" not in run]
     default = asdict(MiniGPT().config)
     return [run["curve"] for run in kept if run["config"] == default]
 

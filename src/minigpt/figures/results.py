@@ -94,10 +94,10 @@ def comparison(size: str) -> dict:
 def trained_curves(model: str, size: str) -> list[list[dict]]:
     """Give the validation curves behind one row of the table, by seed.
 
-    Only runs of the chosen settings were ever scored on the test split.
+    Only runs of the chosen settings, and variants, were ever scored on the test split.
     """
     runs = [read_json(path) for path in (DATA / "runs").glob(f"{model}-{size}-*.json")]
-    scored = [run for run in runs if run["test"] is not None]
+    scored = [run for run in runs if run["test"] is not None and "variant" not in run]
     return [run["curve"] for run in sorted(scored, key=lambda run: run["seed"])]
 
 
