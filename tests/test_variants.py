@@ -29,6 +29,7 @@ def test_a_variant_trains_fewer_parameters_only_where_a_part_that_has_some_is_go
     fewer = {
         "no-positions": table,
         "sinusoidal": table,
+        "sinusoidal-scaled": table,
         "rotary": table,
         "post-norm": norm,  # there is none after the last block
         "post-norm-no-warm-up": norm,
@@ -64,6 +65,17 @@ def test_without_scaling_the_raw_dot_products_meet_the_softmax(generator):
     V_bar, A = attention(Q, K, V, causal_mask(5))
     torch.testing.assert_close(A, weights)
     torch.testing.assert_close(V_bar, weights @ V)
+
+
+def test_larger_token_vectors_are_larger_by_the_root_of_the_width():
+    tok_emb, pos_emb, idx = (
+        torch.nn.Embedding(11, 16),
+        torch.nn.Embedding(12, 16),
+        random_text(2, 12),
+    )
+    embed = VARIANTS["sinusoidal-scaled"].functions["embed"]
+    expected = 4 * tok_emb.weight[idx] + pos_emb.weight
+    torch.testing.assert_close(embed(idx, tok_emb, pos_emb), expected)
 
 
 def silence(*layers) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from minigpt.attention import scaled_dot_product_attention
 from minigpt.model import Block, Config, MiniGPT
+from minigpt.positions import embed_with_positions
 from minigpt.training import Budget
 
 
@@ -21,6 +22,16 @@ def unscaled_attention(
 def everything_allowed(T: int) -> Tensor:
     """Let every position read every other, (T, T); what a causal mask is there to prevent."""
     return torch.ones(T, T, dtype=torch.bool)
+
+
+def embed_with_larger_tokens(idx: Tensor, tok_emb: nn.Embedding, pos_emb: nn.Embedding) -> Tensor:
+    """Multiply the token vectors by sqrt(d) before the positions are added, (B, T, d).
+
+    Vaswani et al. (2017), section 3.4.
+    """
+    return embed_with_positions(
+        idx, lambda tokens: tok_emb(tokens) * tok_emb.embedding_dim**0.5, pos_emb
+    )
 
 
 class BlockWithoutResiduals(Block):
@@ -79,6 +90,11 @@ VARIANTS = {
     "no-mask": Variant("no causal mask", functions={"mask": everything_allowed}),
     "no-positions": Variant("no positions", config={"positions": "none"}),
     "sinusoidal": Variant("sinusoidal positions", config={"positions": "sinusoidal"}),
+    "sinusoidal-scaled": Variant(
+        "sinusoidal positions, token vectors times √d",
+        config={"positions": "sinusoidal"},
+        functions={"embed": embed_with_larger_tokens},
+    ),
     "rotary": Variant("rotary positions", config={"positions": "rotary"}),
     "no-scaling": Variant("no division by √d_k", functions={"attention": unscaled_attention}),
     "one-head": Variant("one head", config={"n_h": 1}),

@@ -1,0 +1,109 @@
+"""What each part of the mini-GPT is worth: the variants beside the model itself."""
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from minigpt.artifacts import DATA, read_json
+from minigpt.figures.drawing import AFTER, BEFORE, INK, STYLE, Drawing
+from minigpt.figures.results import MarkdownTable
+
+ITSELF = "mini-gpt"
+
+
+def measured() -> dict[str, dict]:
+    """Give the rows of ``data/ablations.json``."""
+    return read_json(DATA / "ablations.json")["rows"]
+
+
+def difference(name: str) -> float:
+    """Say how many nats per character a variant scores above the mini-GPT, in the means."""
+    rows = measured()
+    return rows[name]["nats"] - rows[ITSELF]["nats"]
+
+
+def apart(name: str) -> bool:
+    """Say whether no seed of a variant scores between two seeds of the mini-GPT, or the reverse."""
+    rows = measured()
+    row, itself = rows[name], rows[ITSELF]
+    return row["lowest"] > itself["highest"] or row["highest"] < itself["lowest"]
+
+
+def by_effect() -> list[str]:
+    """Name the variants that keep the mask, from the one that does best to the one that loses most.
+
+    The loss of a model that reads ahead is no prediction, so it has no place among the others.
+    """
+    rows = measured()
+    return sorted((name for name in rows if name != "no-mask"), key=lambda name: rows[name]["nats"])
+
+
+def table() -> MarkdownTable:
+    """Write all variants as a table, by effect, and the mini-GPT among them."""
+    lines = [
+        "| What differs | Nats | Seeds from–to | Against the mini-GPT | Parameters | Rate |",
+        "|:--|--:|--:|--:|--:|--:|",
+    ]
+    rows = measured()
+    for name in by_effect():
+        row = rows[name]
+        cells = [
+            f"**{row['name']}**" if name == ITSELF else row["name"],
+            f"{row['nats']:.3f}",
+            f"{row['lowest']:.3f}–{row['highest']:.3f}",
+            "–" if name == ITSELF else f"{difference(name):+.3f}".replace("-", "−"),
+            f"{row['parameters']:,}",
+            f"{row['learning_rate']:g}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return MarkdownTable("\n".join(lines))
+
+
+def rates_table() -> MarkdownTable:
+    """Write what the variants that did not train with the mini-GPT's rate scored with each."""
+    lines = ["| What differs | Rate | Validation loss, seed 0 | |", "|:--|--:|--:|:--|"]
+    for row in measured().values():
+        tried = row.get("valid_by_rate", {})
+        if len(tried) > 1:
+            for rate, nats in tried.items():
+                kept = "kept" if float(rate) == row["learning_rate"] else ""
+                lines.append(f"| {row['name']} | {rate} | {nats:.3f} | {kept} |")
+    return MarkdownTable("\n".join(lines))
+
+
+def effects(name: str, variants: list[str]) -> Drawing:
+    """Draw how far variants are from the mini-GPT, a row for each and a dot for each seed.
+
+    Args:
+        name: of the drawing.
+        variants: the rows, from the top; the range of the mini-GPT's own seeds is shaded.
+    """
+    rows, described = measured(), []
+    itself = rows[ITSELF]["nats"]
+
+    def away(variant: str) -> list[float]:
+        return [nats - itself for nats in rows[variant]["by_seed"].values()]
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.8, 0.4 * len(variants) + 1.0), layout="constrained")
+        axes = figure.add_subplot()
+        axes.axvspan(min(away(ITSELF)), max(away(ITSELF)), color=INK, alpha=0.18, lw=0)
+        for place, variant in enumerate(variants):
+            seeds = away(variant)
+            better = sum(seeds) < 0
+            look = {"marker": "o", "color": INK}
+            if variant != ITSELF:
+                look = {"marker": "<" if better else ">", "color": AFTER if better else BEFORE}
+            axes.plot(seeds, [place] * len(seeds), ls="", ms=8, alpha=0.8, mew=0, **look)
+            low, high = (f"{nats:+.3f}".replace("-", "−") for nats in (min(seeds), max(seeds)))
+            described.append(f"{rows[variant]['name']}, {low} to {high}")
+        axes.set_yticks(range(len(variants)), [rows[variant]["name"] for variant in variants])
+        axes.set(ylim=(len(variants) - 0.5, -0.5), xlabel="test loss less the mini-GPT's, nats")
+        axes.grid(axis="x", color=INK, alpha=0.15)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    alt = (
+        "Dot plot of how many nats per character variants lie above the mean of the mini-GPT, a "
+        "row per variant and a mark per seed, the range of the mini-GPT's own seeds shaded. Lowest "
+        "and highest seed, from the top: " + "; ".join(described) + "."
+    )
+    return Drawing(name, figure, alt)
