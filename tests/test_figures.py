@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from minigpt.artifacts import DATA, read_json
-from minigpt.figures import attention, block, drawing, heads, results
+from minigpt.figures import ablations, attention, block, drawing, heads, results
 from minigpt.figures import scores_and_positions as positions
 
 TEXT = "a <&"
@@ -54,6 +54,10 @@ SECONDS = {
     "attention step": [1e-5, 4e-5, 0.0256],
     "attention layer": [2e-4, 4.5e-4, 0.03],
     "recurrent layer": [1.5e-3, 2.5e-3, 0.047],
+}
+EFFECTS = {
+    "mini-gpt": {"name": "itself", "nats": 1.75, "by_seed": {"0": 1.7, "1": 1.8}},
+    "rotary": {"name": "rotary positions", "nats": 1.55, "by_seed": {"0": 1.6, "1": 1.5}},
 }
 CHARACTERS = list("\n abcdefghij")
 LOGITS = torch.tensor([0.0, 3.0, 1.0, -1.0, 2.0, 0.5, -2.0, 1.5, -3.0, 0.2, -0.4, -5.0])
@@ -131,6 +135,10 @@ DRAWINGS = {
     "next-characters": (
         lambda: results.next_characters(LOGITS, CHARACTERS, (0.5, 1.0), "To be\n"),
         ["temperature 0.5", "temperature 1.0", "␣ 0.50", "the other 4 characters", r"'To be\n'"],
+    ),
+    "effects": (
+        lambda: ablations.effects("effects", EFFECTS, ["rotary", "mini-gpt"]),
+        ["rotary positions, −0.250 to −0.150", "itself, −0.050 to +0.050"],
     ),
     "variants": (results.variants, ["5 by 5", "5 target rows by 6 source columns"]),
     "fading": (

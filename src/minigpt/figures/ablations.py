@@ -15,42 +15,43 @@ def measured() -> dict[str, dict]:
     return read_json(DATA / "ablations.json")["rows"]
 
 
-def difference(name: str) -> float:
+def difference(rows: dict[str, dict], name: str) -> float:
     """Say how many nats per character a variant scores above the mini-GPT, in the means."""
-    rows = measured()
     return rows[name]["nats"] - rows[ITSELF]["nats"]
 
 
-def apart(name: str) -> bool:
-    """Say whether no seed of a variant scores between two seeds of the mini-GPT, or the reverse."""
-    rows = measured()
+def seed_range(row: dict) -> float:
+    """Say how far the seeds of one row lie apart, in nats per character."""
+    return row["highest"] - row["lowest"]
+
+
+def apart(rows: dict[str, dict], name: str) -> bool:
+    """Say whether all seeds of a variant lie on one side of all seeds of the mini-GPT."""
     row, itself = rows[name], rows[ITSELF]
     return row["lowest"] > itself["highest"] or row["highest"] < itself["lowest"]
 
 
-def by_effect() -> list[str]:
-    """Name the variants that keep the mask, from the one that does best to the one that loses most.
+def by_effect(rows: dict[str, dict]) -> list[str]:
+    """Name the rows from the lowest loss to the highest, without the variant that reads ahead.
 
-    The loss of a model that reads ahead is no prediction, so it has no place among the others.
+    The loss of that one is no prediction, so it has no place among the others.
     """
-    rows = measured()
     return sorted((name for name in rows if name != "no-mask"), key=lambda name: rows[name]["nats"])
 
 
-def table() -> MarkdownTable:
-    """Write all variants as a table, by effect, and the mini-GPT among them."""
+def table(rows: dict[str, dict]) -> MarkdownTable:
+    """Write the variants as a table, by effect, and the mini-GPT among them."""
     lines = [
-        "| What differs | Nats | Seeds from–to | Against the mini-GPT | Parameters | Rate |",
+        "| What differs | Nats | Seeds | Against the mini-GPT | Parameters | Learning rate |",
         "|:--|--:|--:|--:|--:|--:|",
     ]
-    rows = measured()
-    for name in by_effect():
-        row = rows[name]
+    for name in by_effect(rows):
+        row, itself = rows[name], name == ITSELF
         cells = [
-            f"**{row['name']}**" if name == ITSELF else row["name"],
+            f"**{row['name']}**" if itself else row["name"],
             f"{row['nats']:.3f}",
             f"{row['lowest']:.3f}–{row['highest']:.3f}",
-            "–" if name == ITSELF else f"{difference(name):+.3f}".replace("-", "−"),
+            "–" if itself else f"{difference(rows, name):+.3f}".replace("-", "−"),
             f"{row['parameters']:,}",
             f"{row['learning_rate']:g}",
         ]
@@ -58,26 +59,26 @@ def table() -> MarkdownTable:
     return MarkdownTable("\n".join(lines))
 
 
-def rates_table() -> MarkdownTable:
-    """Write what the variants that did not train with the mini-GPT's rate scored with each."""
-    lines = ["| What differs | Rate | Validation loss, seed 0 | |", "|:--|--:|--:|:--|"]
-    for row in measured().values():
+def rates_table(rows: dict[str, dict]) -> MarkdownTable:
+    """Write what variants scored with each learning rate, for those that were given several."""
+    lines = ["| What differs | Learning rate | Validation loss, seed 0 | |", "|:--|--:|--:|:--|"]
+    for row in rows.values():
         tried = row.get("valid_by_rate", {})
-        if len(tried) > 1:
-            for rate, nats in tried.items():
-                kept = "kept" if float(rate) == row["learning_rate"] else ""
-                lines.append(f"| {row['name']} | {rate} | {nats:.3f} | {kept} |")
+        for rate, nats in tried.items() if len(tried) > 1 else ():
+            kept = "kept" if float(rate) == row["learning_rate"] else ""
+            lines.append(f"| {row['name']} | {rate} | {nats:.3f} | {kept} |")
     return MarkdownTable("\n".join(lines))
 
 
-def effects(name: str, variants: list[str]) -> Drawing:
+def effects(name: str, rows: dict[str, dict], variants: list[str]) -> Drawing:
     """Draw how far variants are from the mini-GPT, a row for each and a dot for each seed.
 
     Args:
         name: of the drawing.
-        variants: the rows, from the top; the range of the mini-GPT's own seeds is shaded.
+        rows: as :func:`measured` gives them.
+        variants: the rows to draw, from the top; the range of the mini-GPT's own seeds is shaded.
     """
-    rows, described = measured(), []
+    described = []
     itself = rows[ITSELF]["nats"]
 
     def away(variant: str) -> list[float]:
