@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from minigpt.cost import activation_bytes, state_bytes
 from minigpt.figures.drawing import AFTER, BEFORE, INK, STYLE, Drawing
+from minigpt.figures.results import MarkdownTable
 from minigpt.model import Config
 
 SIZES = {
@@ -39,6 +40,20 @@ def at_one_speed(measured: dict, points: list[dict]) -> list[float]:
     return [point["flop"] / speed for point in points]
 
 
+def over_the_line(measured: dict) -> MarkdownTable:
+    """Divide the times at the ends of each series by what they would be at one speed."""
+    lines = ["| | smallest | largest |", "|---|--:|--:|"]
+    for name, (word, letter) in SIZES.items():
+        points = along(measured, name)
+        over = [
+            point["seconds"] / expected
+            for point, expected in zip(points, at_one_speed(measured, points), strict=True)
+        ]
+        span = f"{points[0][name]:,} to {points[-1][name]:,}"
+        lines.append(f"| {word} {letter}, from {span} | {over[0]:.2f} | {over[-1]:.2f} |")
+    return MarkdownTable("\n".join(lines))
+
+
 def model_of(point: dict) -> Config:
     """Give the model that was measured at a point."""
     return Config(d=point["d"], n_l=point["n_l"], T_max=point["T"])
@@ -47,13 +62,14 @@ def model_of(point: dict) -> Config:
 def _panels(measured: dict, draw: Callable[[Axes, str, list[int]], None], unit: str) -> Figure:
     """Draw a panel per size, all with the same logarithmic axis upwards, and one legend."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(6.2, 6.2), layout="constrained")
+        figure = Figure(figsize=(5.2, 5.8), layout="constrained")
         grid = figure.subplots(2, 2, sharey=True).flat
         for axes, (name, (word, letter)) in zip(grid, SIZES.items(), strict=True):
             values = [point[name] for point in along(measured, name)]
             draw(axes, name, values)
             axes.set(xscale="log", yscale="log", xlabel=f"{word} {letter}")
-            axes.set_xticks(values, [f"{value:,}" for value in values])
+            every = 2 if len(values) > 5 else 1  # a tick each, and names for as many as fit
+            axes.set_xticks(values, [f"{v:,}" * (i % every == 0) for i, v in enumerate(values)])
             axes.minorticks_off()
             axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.10g}")
             axes.spines[["top", "right"]].set_visible(False)
