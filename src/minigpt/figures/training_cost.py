@@ -69,7 +69,8 @@ def _panels(measured: dict, draw: Callable[[Axes, str, list[int]], None], unit: 
             draw(axes, name, values)
             axes.set(xscale="log", yscale="log", xlabel=f"{word} {letter}")
             every = 2 if len(values) > 5 else 1  # a tick each, and names for as many as fit
-            axes.set_xticks(values, [f"{v:,}" * (i % every == 0) for i, v in enumerate(values)])
+            named = values[::-every]
+            axes.set_xticks(values, [f"{value:,}" if value in named else "" for value in values])
             axes.minorticks_off()
             axes.yaxis.set_major_formatter(lambda y, _: f"{y:,.10g}")
             axes.spines[["top", "right"]].set_visible(False)
