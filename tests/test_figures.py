@@ -659,7 +659,7 @@ def test_measured_steps_stand_beside_lines_of_their_operations_through_the_mini_
 
 def test_the_ends_of_a_series_are_compared_with_its_line():
     head, _, *rows = markdown_rows(training_cost.over_the_line(STEPS["one GPU"]).text)
-    assert head == ["", "smallest", "largest"]
+    assert head == ["series", "at its smallest", "at its largest"]
     for row in rows:
         assert [float(cell) for cell in row[1:]] == pytest.approx([0.875, 1.25], abs=0.006)
     assert rows[0][0] == "length of the text $T$, from 64 to 256"

@@ -42,7 +42,7 @@ def at_one_speed(measured: dict, points: list[dict]) -> list[float]:
 
 def over_the_line(measured: dict) -> MarkdownTable:
     """Divide the times at the ends of each series by what they would be at one speed."""
-    lines = ["| | smallest | largest |", "|---|--:|--:|"]
+    lines = ["| series | at its smallest | at its largest |", "|---|--:|--:|"]
     for name, (word, letter) in SIZES.items():
         points = along(measured, name)
         over = [
