@@ -52,6 +52,7 @@ quick: .venv/ready  ## the two-minute part of the tests, for daily work
 bench: .venv/ready node_modules/ready  ## time what the course says about speed, on an idle machine; weigh the built pages
 	$(BIN)/python data/bench.py
 	$(BIN)/python data/bench_cost.py
+	$(BIN)/python data/bench_scaling.py
 	$(BIN)/python data/bench_lab.py
 	$(BIN)/python data/bench_explorer.py
 	$(BIN)/python data/bench_site.py

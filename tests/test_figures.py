@@ -13,7 +13,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from minigpt.artifacts import DATA, read_json
-from minigpt.figures import ablations, attention, block, drawing, heads, results
+from minigpt.cost import activation_bytes, flops_per_step, state_bytes
+from minigpt.figures import (
+    ablations,
+    attention,
+    block,
+    drawing,
+    heads,
+    results,
+    training_cost,
+)
 from minigpt.figures import scores_and_positions as positions
 
 TEXT = "a <&"
@@ -59,6 +68,30 @@ EFFECTS = {
     "mini-gpt": {"name": "itself", "nats": 1.75, "by_seed": {"0": 1.7, "1": 1.8}},
     "rotary": {"name": "rotary positions", "nats": 1.55, "by_seed": {"0": 1.6, "1": 1.5}},
 }
+MINE = {"T": 128, "d": 128, "n_l": 4, "B": 16}
+
+
+def measured_steps(speed: float) -> dict:
+    """Measurements of steps of three lengths, widths, depths and batches, at an uneven speed."""
+    points = []
+    for name, value in MINE.items():
+        for factor in (2, 1, 0.5) if name == "T" else (2, 0.5):  # its own sizes once
+            point = MINE | {name: int(value * factor)}
+            model = training_cost.model_of(point)
+            flop = flops_per_step(model, point["B"], point["T"])
+            seconds = flop / speed * (0.75 + 0.25 * factor)
+            point |= {
+                "flop": flop,
+                "seconds": seconds,
+                "quartiles": [0.9 * seconds, 1.2 * seconds],
+                "state_bytes": state_bytes(model),
+                "saved_bytes": activation_bytes(model, point["B"], point["T"]) + 2e6,
+            }
+            points.append(point)
+    return {"default": MINE, "points": points}
+
+
+STEPS = {"two threads": measured_steps(5e10), "one GPU": measured_steps(4e12)}
 CHARACTERS = list("\n abcdefghij")
 LOGITS = torch.tensor([0.0, 3.0, 1.0, -1.0, 2.0, 0.5, -2.0, 1.5, -3.0, 0.2, -0.4, -5.0])
 FADING = {
@@ -130,6 +163,18 @@ DRAWINGS = {
     "cost": (
         lambda: block.cost(LENGTHS, SECONDS, 64),
         ["32, 64, 1,024", "0.01, 0.04, 25.60", "0.20, 0.45, 30.00", "1.50, 2.50, 47.00"],
+    ),
+    "step-times": (
+        lambda: training_cost.step_times(STEPS),
+        [
+            "two threads, length of the text 64, 128, 256: measured 92.5, 227.5, 649.4",
+            "by its operations 105.7, 227.5, 519.5",
+            "one GPU, texts in a batch 8, 16, 32: measured 1.2, 2.8, 7.1",
+        ],
+    ),
+    "step-memory": (
+        lambda: training_cost.step_memory(STEPS["two threads"]),
+        ["blocks 2, 4, 8: parameters, gradients, AdamW's means 6.9, 13.2, 25.9", "width 64, 128"],
     ),
     "curves": (results.curves, ["mini-GPT", "LSTM", "3 seeds", "step 3,000", "step 1,500"]),
     "next-characters": (
@@ -598,6 +643,66 @@ def test_guides_touch_the_measured_times_and_grow_as_t_and_t_squared():
 def test_a_guide_at_a_length_that_was_not_measured_is_refused():
     with pytest.raises(ValueError, match="100"):
         block.cost(LENGTHS, SECONDS, 100)
+
+
+def test_a_series_has_every_point_in_which_the_other_sizes_are_the_mini_gpt_s():
+    steps = STEPS["one GPU"]
+    assert [p["T"] for p in training_cost.along(steps, "T")] == [64, 128, 256]
+    assert [p["B"] for p in training_cost.along(steps, "B")] == [8, 16, 32]
+    assert {p["T"] for p in training_cost.along(steps, "B")} == {128}
+
+
+def test_measured_steps_stand_beside_lines_of_their_operations_through_the_mini_gpt_s_time():
+    panels = made("step-times").figure.axes
+    assert len(panels) == 4
+    for axes, name in zip(panels, MINE, strict=True):
+        for (measured, expected), steps in zip(
+            (axes.lines[:2], axes.lines[2:]), STEPS.values(), strict=True
+        ):
+            points = training_cost.along(steps, name)
+            assert list(measured.get_xdata()) == [point[name] for point in points]
+            own = points[1]
+            assert measured.get_ydata()[1] == expected.get_ydata()[1]
+            assert list(measured.get_ydata()) == [1e3 * point["seconds"] for point in points]
+            per_flop = 1e3 * own["seconds"] / own["flop"]
+            assert list(expected.get_ydata()) == pytest.approx(
+                [per_flop * point["flop"] for point in points]
+            )
+        low, high = axes.collections[0].get_segments()[0][:, 1]
+        first = axes.lines[0].get_ydata()[0]
+        assert (low, high) == pytest.approx((0.9 * first, 1.2 * first))
+
+
+def test_the_ends_of_a_series_are_compared_with_its_line():
+    head, _, *rows = markdown_rows(training_cost.over_the_line(STEPS["one GPU"]).text)
+    assert head == ["series", "at its smallest", "at its largest"]
+    for row in rows:
+        assert [float(cell) for cell in row[1:]] == pytest.approx([0.875, 1.25], abs=0.006)
+    assert rows[0][0] == "length of the text $T$, from 64 to 256"
+
+
+def test_one_machine_is_drawn_without_the_other_and_every_line_has_a_name():
+    for machines in (STEPS, {"two threads": STEPS["two threads"]}):
+        figure = training_cost.step_times(machines).figure
+        named = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert sorted(named) == sorted([*machines, "operations, all at one speed"])
+
+
+def test_memory_is_drawn_as_it_was_counted_on_lines_of_the_formulas():
+    for axes, name in zip(made("step-memory").figure.axes, MINE, strict=True):
+        state, by_formula, kept, kept_by_formula = (line.get_ydata() for line in axes.lines)
+        points = training_cost.along(STEPS["two threads"], name)
+        assert list(state) == [point["state_bytes"] / 1e6 for point in points]
+        assert list(by_formula) == list(state)
+        assert list(kept) == [point["saved_bytes"] / 1e6 for point in points]
+        assert list(kept_by_formula) == pytest.approx([value - 2 for value in kept])
+
+
+def test_steps_without_the_mini_gpt_s_own_have_no_speed_to_go_by():
+    steps = STEPS["one GPU"]
+    others = [point for point in steps["points"] if not MINE.items() <= point.items()]
+    with pytest.raises(ValueError, match="no point has the sizes of the mini-GPT"):
+        training_cost.at_one_speed(steps | {"points": others}, others)
 
 
 # Results

@@ -60,7 +60,7 @@ def test_every_link_to_another_site_is_encrypted(page):
     assert re.findall(r"http://[^\s)]*", page.read_text()) == []
 
 
-def test_nine_questions_are_asked_and_three_of_them_in_the_room():
+def test_ten_questions_are_asked_and_three_of_them_in_the_room():
     questions, in_the_room = [], []
     for page in PAGES:
         for question in page.read_text().split("::::{check-yourself}")[1:]:
@@ -69,9 +69,9 @@ def test_nine_questions_are_asked_and_three_of_them_in_the_room():
                 in_the_room.append(page.name[:2])
             assert question.count(":right:") <= 1
             assert ":::{answer}" in question
-    assert len(questions) == 9
+    assert len(questions) == 10
     assert sorted(in_the_room) == ["02", "03", "06"]
-    assert 'data-checks="9"' in (ROOT / "book" / "index.md").read_text()
+    assert 'data-checks="10"' in (ROOT / "book" / "index.md").read_text()
 
 
 def test_the_minutes_of_the_sections_follow_each_other_and_sum_to_55(tmp_path):
