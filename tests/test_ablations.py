@@ -57,10 +57,11 @@ def test_the_rates_that_were_tried_are_shown_where_the_first_did_not_do():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("worse", True), ("better", True), ("alike", False)]
+    ("seeds", "expected"),
+    [((1.81, 1.9), True), ((1.5, 1.69), True), ((1.79, 1.9), False), ((1.5, 1.71), False)],
 )
-def test_a_variant_is_apart_when_no_seed_of_either_lies_among_the_other_s(name, expected):
-    assert ablations.apart(ROWS, name) == expected
+def test_a_variant_is_apart_when_no_seed_of_either_lies_among_the_other_s(seeds, expected):
+    assert ablations.apart(ROWS | {"other": row("other", *seeds)}, "other") == expected
 
 
 def test_a_row_of_the_figure_has_a_mark_for_each_seed_at_its_distance_from_the_mean():
