@@ -19,9 +19,9 @@ from train import PRECISION, RUNS, untrained
 from minigpt import figures
 from minigpt.artifacts import DATA, SHIPPED, load_model, read_json, write_atomic, write_json
 from minigpt.corpus import Corpus, load_corpus
-from minigpt.evaluation import evaluate, evaluate_ngram, evaluate_writing
+from minigpt.evaluation import evaluate, evaluate_ngram, windows, writing_nats
 from minigpt.inspection import attention_maps, model_leak_test
-from minigpt.model import Config
+from minigpt.model import Config, MiniGPT
 from minigpt.ngram import NGram
 from minigpt.sampling import sample_text
 from minigpt.training import budget_for
@@ -76,12 +76,28 @@ def score(run: dict, corpus: Corpus) -> None:
         written = {"seed": run["seed"], "cached": False}  # without a mask no key may be kept
         run["text"] = sample_text(model, corpus.vocabulary, PROMPT, LENGTH, **written)
     if run.get("variant") == "no-mask":
-        run["test_writing"] = evaluate_writing(model, corpus, "test").nats
+        run |= writing_scores(model, corpus)
     shipped = SHIPPED.get(f"{run['model']}-{run['size']}")
     if shipped and run["seed"] == 0 and not variant:
         shutil.copyfile(weights, shipped)
     write_json(path, run)
     run["path"] = path
+
+
+def writing_scores(model: MiniGPT, corpus: Corpus) -> dict[str, float]:
+    """Score a model at the end of its texts, over all of them and over those of full length.
+
+    At the last position of a window no model can read ahead, mask or not. A model without a mask
+    was trained to predict there, and only there.
+    """
+    start, stop = corpus.bounds["test"]
+    nats = writing_nats(model, corpus.ids, start, stop)
+    T = model.config.T_max
+    last = [begin + T - start for begin, _ in windows(start, stop, T)]
+    return {
+        "test_writing": nats.double().mean().item(),
+        "test_writing_full": nats[last].double().mean().item(),
+    }
 
 
 def in_all_units(nats: float) -> dict[str, float]:
@@ -148,7 +164,7 @@ def ablation_row(name: str, runs: list[dict]) -> dict:
         "lowest": min(nats.values()),
         "highest": max(nats.values()),
         "by_seed": nats,
-        "curves": [run["curve"] for run in runs],
+        "curves": [[point["valid"] for point in run["curve"]] for run in runs],
     }
 
 
@@ -164,7 +180,8 @@ def ablations(corpus: Corpus) -> dict:
         rows[key] = ablation_row(variant.name, runs)
         rows[key] |= {"valid_by_rate": tried, "text": runs[0]["text"]}
         if key == "no-mask":
-            for name in ("test_writing", "valid", "valid_under_mask"):
+            rows[key]["texts"] = [run["text"] for run in runs]
+            for name in ("test_writing", "test_writing_full"):
                 rows[key][name] = {str(run["seed"]): run[name] for run in runs}
     return {
         "test_characters": len(corpus["test"]),

@@ -14,16 +14,17 @@ import measure
 import pytest
 import torch
 import train
-from support import same_bits
+from support import random_model, same_bits, small_corpus
 
 import minigpt
 from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, load_model, read_json, read_tensors
-from minigpt.evaluation import evaluate_ngram, verify_weights
+from minigpt.attention import causal_mask
+from minigpt.evaluation import evaluate_ngram, gpt_nats, verify_weights
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
 from minigpt.ngram import NGram
 from minigpt.training import Budget, budget_for
-from minigpt.variants import VARIANTS
+from minigpt.variants import VARIANTS, everything_allowed
 
 RUNS = DATA / "runs"
 NEURAL = {  # row: parameters, steps, batch
@@ -322,3 +323,16 @@ def test_a_run_is_written_with_its_weights_and_never_done_twice(tmp_path):
     assert again.returncode == 0, again.stderr
     assert "is there already" in again.stdout
     assert path.read_bytes() == written
+
+
+def test_a_model_without_a_mask_is_scored_at_the_end_of_its_texts_and_of_its_windows():
+    corpus = small_corpus()
+    V = len(corpus.vocabulary)
+    for mask in (causal_mask, everything_allowed):
+        model = random_model(vocab_size=V, T_max=100, mask=mask)
+        scores = measure.writing_scores(model, corpus)
+        reading = gpt_nats(model, corpus.ids, *corpus.bounds["test"])
+        honest = mask is causal_mask
+        assert (scores["test_writing"] == pytest.approx(reading.mean().item())) == honest
+        ends = reading[[*range(49, 300, 50)]]  # the last position of a window reads nothing ahead
+        assert scores["test_writing_full"] == pytest.approx(ends.mean().item())

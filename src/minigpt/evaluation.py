@@ -136,11 +136,6 @@ def evaluate_gpt(model: MiniGPT, corpus: Corpus, split: str = "test") -> Score:
     return _evaluating(model, gpt_nats, corpus, split)
 
 
-def evaluate_writing(model: MiniGPT, corpus: Corpus, split: str = "test") -> Score:
-    """Score a split as :func:`evaluate_gpt` does, but let the model read nothing ahead."""
-    return _evaluating(model, writing_nats, corpus, split)
-
-
 def evaluate_lstm(model: LSTM, corpus: Corpus, split: str = "test") -> Score:
     """Score a split with one state carried over it from end to end."""
     return _evaluating(model, lstm_nats, corpus, split)
