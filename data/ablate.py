@@ -29,13 +29,13 @@ SEEDS = (0, 1, 2)
 SMALLER_RATES = (1.5e-3, 5e-4)
 
 
-def bigram_nats(corpus: Corpus) -> float:
-    """Score on the validation split what a model knows that reads one character back.
+def bigram_nats(corpus: Corpus, split: str = "valid") -> float:
+    """Score what a model knows that reads one character back.
 
     A mini-GPT whose attention does nothing still reads the character at its own position. One that
     ends above this score has learned nothing from the others: it has not trained.
     """
-    return evaluate_ngram(NGram(2, 0.1).fit(corpus["train"]), corpus, "valid").nats
+    return evaluate_ngram(NGram(2, 0.1).fit(corpus["train"]), corpus, split).nats
 
 
 def choose_rate(valid: Callable[[float], float], highest: float) -> float:

@@ -11,6 +11,7 @@ import math
 import re
 import shutil
 from dataclasses import asdict
+from statistics import mean
 
 import torch
 from ablate import SEEDS, SMALLER_RATES, bigram_nats, choose_rate, run_path
@@ -178,14 +179,13 @@ def ablations(corpus: Corpus) -> dict:
             if run["test"] is None:
                 score(run, corpus)
         rows[key] = ablation_row(variant.name, runs)
-        rows[key] |= {"valid_by_rate": tried, "text": runs[0]["text"]}
+        rows[key] |= {"valid_by_rate": tried, "texts": [run["text"] for run in runs]}
         if key == "no-mask":
-            rows[key]["texts"] = [run["text"] for run in runs]
-            for name in ("test_writing", "test_writing_full"):
-                rows[key][name] = {str(run["seed"]): run[name] for run in runs}
+            rows[key]["writing"] = mean([run["test_writing"] for run in runs])
+            rows[key]["writing_full"] = mean([run["test_writing_full"] for run in runs])
     return {
         "test_characters": len(corpus["test"]),
-        "bigram_valid": highest,
+        "bigram": {"valid": highest, "test": bigram_nats(corpus, "test")},
         "smaller_rates": SMALLER_RATES,
         "prompt": PROMPT,
         "rows": rows,
