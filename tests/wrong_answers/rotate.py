@@ -248,6 +248,41 @@ def angle_is_the_position(x, start=0):
     return turned(x, torch.arange(start, start + T)[:, None])
 
 
+@wrong("another base")
+def base_of_longer_texts(x, start=0):
+    T, d_k = x.shape[-2:]
+    omega = 500_000.0 ** (-torch.arange(0, d_k, 2) / d_k)
+    return turned(x, torch.arange(start, start + T)[:, None] * omega)
+
+
+@wrong("last exponent is 1")
+def evenly_from_0_to_1(x, start=0):
+    T, d_k = x.shape[-2:]
+    omega = 10_000 ** -torch.linspace(0, 1, d_k // 2)
+    return turned(x, torch.arange(start, start + T)[:, None] * omega)
+
+
+@wrong("pairs counted from 1")
+def first_pair_is_1(x, start=0):
+    T, d_k = x.shape[-2:]
+    omega = 10_000 ** (-torch.arange(2, d_k + 2, 2) / d_k)
+    return turned(x, torch.arange(start, start + T)[:, None] * omega)
+
+
+@wrong("not divided by d")
+def width_forgotten(x, start=0):
+    T, d_k = x.shape[-2:]
+    omega = 10_000.0 ** -torch.arange(0, d_k, 2)
+    return turned(x, torch.arange(start, start + T)[:, None] * omega)
+
+
+@wrong("divided by T")
+def length_for_the_width(x, start=0):
+    T, d_k = x.shape[-2:]
+    omega = 10_000 ** (-torch.arange(0, d_k, 2) / T)
+    return turned(x, torch.arange(start, start + T)[:, None] * omega)
+
+
 @wrong("not in radians")
 def whole_turns(x, start=0):
     return turned(x, 2 * math.pi * angles_of(x, start))

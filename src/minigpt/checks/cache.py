@@ -145,23 +145,34 @@ class _Watched(MultiHeadAttention):
 def _look_at(Q: Any, K: Any, V: Any, mask: Any, given: Tensor) -> None:
     """Say what is wrong with what attention was given, as far as shapes and the mask tell."""
     T, S = given.shape
-    for name, value in (("queries", Q), ("keys", K), ("values", V)):
+    for name, value, length in (("Q", Q, T), ("K", K, S), ("V", V, S)):
         if not isinstance(value, Tensor):
-            raise Wrong("wrong type", f"The {name} have to be a tensor, not {kind(value)}.")
+            raise Wrong("wrong type", f"{name} has to be a tensor. It is {kind(value)}.")
         if value.ndim < 3 or value.size(1) != n_h or value.size(-1) != d_k:
-            raise Wrong("heads not split", SAYS["heads not split"])
+            expected = f"{name} of shape {(2, n_h, length, d_k)}"
+            raise _told("heads not split", given, expected, tuple(value.shape))
+    keys, values = K.size(-2), V.size(-2)
     if Q.size(-2) != T:
-        raise Wrong("queries of all positions", SAYS["queries of all positions"])
-    if K.size(-2) != V.size(-2):
-        raise Wrong("values not kept", SAYS["values not kept"])
-    if K.size(-2) != S:
-        found = "reads the new alone" if K.size(-2) == T else "the new left out"
-        raise Wrong(found, SAYS[found])
+        raise _told("queries of all positions", given, f"queries: {T}", Q.size(-2))
+    if keys != values:
+        raise _told("values not kept", given, f"{S} keys and {S} values", f"{keys} and {values}")
+    if keys != S:
+        found = "reads the new alone" if keys == T else "the new left out"
+        raise _told(found, given, f"keys: {S}", keys)
     if mask is None:
         if not given.all():
-            raise Wrong("mask not passed", SAYS["mask not passed"])
+            raise _told("mask not passed", given, f"a mask of shape {(T, S)}", "none")
     elif not _same(mask, given):
-        raise Wrong("another mask", SAYS["another mask"])
+        shape = tuple(mask.shape) if isinstance(mask, Tensor) else kind(mask)
+        what = "others of its cells are True" if shape == (T, S) else shape
+        raise _told("another mask", given, f"the mask of shape {(T, S)}", what)
+
+
+def _told(found: str, given: Tensor, expected: str, actual: Any) -> Wrong:
+    """Say what went wrong and where in the text, and what was expected there."""
+    T, S = given.shape
+    where = f"After {S - T} positions, {T} more {'come' if T > 1 else 'comes'} in:"
+    return Wrong(found, f"{SAYS[found]}\n{where}\n  expected {expected}    yours: {actual}")
 
 
 def _same(mask: Any, given: Tensor) -> bool:
@@ -171,27 +182,20 @@ def _same(mask: Any, given: Tensor) -> bool:
         return False
 
 
-def _reading(attend: Callable, layer: _Watched, watched: bool) -> Callable:
-    """Make a function that reads a text piece by piece and gives what came out of all of them."""
-
-    def read(H: Tensor, *pieces: int) -> Tensor:
-        cache, came, S = {}, [], 0
-        for number, T in enumerate(pieces):
-            part, S = H[:, S : S + T].clone(), S + T
-            mask = causal_mask(S)[S - T :]  # (T, S)
-            layer.mask, layer.projected = mask if watched else None, 0
-            result = run(attend, layer, part, mask, cache) if watched else attend(part, mask, cache)
-            if watched:
-                _look_after(result, part, cache, layer, number, T, S)
-            came.append(result)
-        return torch.cat(came, dim=1)  # (B, S, d)
-
-    return read
+def _pieces(attend: Callable, layer: _Watched, H: Tensor, pieces: Sequence[int]) -> Iterator:
+    """Let an answer read a text piece by piece, watched; give what it makes of each."""
+    cache, S = {}, 0
+    for T in pieces:
+        part, S = H[:, S : S + T].clone(), S + T
+        layer.mask, layer.projected = causal_mask(S)[S - T :], 0  # (T, S)
+        result = run(attend, layer, part, layer.mask, cache)
+        _look_after(result, part, cache, layer, layer.mask)
+        yield result
 
 
-def _look_after(result: Any, part: Tensor, cache: dict, layer: _Watched, *where: int) -> None:
+def _look_after(result: Any, part: Tensor, cache: dict, layer: _Watched, given: Tensor) -> None:
     """Look at what came out, and at what was left in the cache."""
-    number, T, S = where
+    T, S = given.shape
     same_tensor("The result", result, part.shape, part, "A layer keeps the shape (B, T, d).")
     if not layer.calls:
         raise Wrong("own attention not used", SAYS["own attention not used"])
@@ -199,13 +203,14 @@ def _look_after(result: Any, part: Tensor, cache: dict, layer: _Watched, *where:
         raise Wrong("cache not kept", SAYS["cache not kept"])
     kept = [cache.get(name) for name in "KV"]
     if not all(isinstance(value, Tensor) and value.ndim >= 2 for value in kept):
-        raise Wrong("another cache", SAYS["another cache"])
+        names = ", ".join(map(repr, cache))
+        raise _told("another cache", given, "in the cache: 'K', 'V'", names)
     for value in kept:
-        if number and value.size(-2) != S:
-            found = "cache overwritten" if value.size(-2) == T else "cache not extended"
-            raise Wrong(found, SAYS[found])
+        if (held := value.size(-2)) != S:
+            found = "cache overwritten" if held == T else "cache not extended"
+            raise _told(found, given, f"positions kept: {S}", held)
     if layer.projected > T:
-        raise Wrong("projected again", SAYS["projected again"])
+        raise _told("projected again", given, f"positions projected: {T}", layer.projected)
 
 
 def _cases() -> list[tuple]:
@@ -237,7 +242,9 @@ def examine(answer: Callable) -> list[str]:
     def checked(result: Tensor, inputs: Sequence) -> Tensor:
         return result
 
-    mine = _reading(answer, layer, watched=True)
+    def mine(H: Tensor, *pieces: int) -> Tensor:
+        return torch.cat([*_pieces(answer, layer, H, pieces)], dim=1)
+
     with torch.no_grad():
         outcomes = [attempt(mine, inputs, checked) for inputs in cases]
         for outcome in outcomes:
@@ -245,10 +252,18 @@ def examine(answer: Callable) -> list[str]:
                 raise outcome
         right = agreement(at_once, cases, outcomes)
         if not all(right):
-            mistakes = ((name, _reading(m, layer, watched=False)) for name, m in _mistakes(layer))
-            found = first_explanation(mistakes, cases, outcomes) or "wrong values"
+            layer.mask = None
+            found = first_explanation(_mistakes(layer), cases, outcomes) or "wrong values"
             raise Wrong(found, f"{SAYS[found]}\n{_example(at_once, cases, outcomes, right)}")
         check_elsewhere(mine, at_once, _larger_cases(), checked)
+
+        def beside_another(H: Tensor, *pieces: int) -> Tensor:
+            """Read two texts in turn, each with a cache of its own, as two layers would."""
+            readers = [_pieces(answer, layer, text, pieces) for text in (H, H.flip(1))]
+            return torch.cat([part for part, _ in zip(*readers, strict=True)], dim=1)
+
+        in_turn = [("when two texts are read in turn, each with its own cache", cases[1])]
+        check_elsewhere(beside_another, at_once, in_turn, checked)
     return []
 
 
@@ -282,15 +297,19 @@ def _mistakes(layer: _Watched) -> Iterator[tuple[str, Callable]]:
     def attend(
         which=("W_Q", "W_K", "W_V"), order=(old_first, old_first), kept="KV", join=joined, out=True
     ):
-        def forward(H: Tensor, mask: Tensor, cache: dict[str, Tensor]) -> Tensor:
-            Q, K, V = (layer.split(getattr(layer, name)(H)) for name in which)
-            if cache:
-                K, V = order[0](cache[kept[0]], K), order[1](cache[kept[1]], V)
-            cache.update(K=K, V=V)
-            V_bar = join(layer.attention(Q, K, V, mask)[0])
-            return layer.W_proj(V_bar) if out else V_bar
+        def read(H: Tensor, *pieces: int) -> Tensor:
+            cache, came, S = {}, [], 0
+            for T in pieces:
+                part, S = H[:, S : S + T], S + T
+                Q, K, V = (layer.split(getattr(layer, name)(part)) for name in which)
+                if cache:
+                    K, V = order[0](cache[kept[0]], K), order[1](cache[kept[1]], V)
+                cache.update(K=K, V=V)
+                V_bar = join(layer.attention(Q, K, V, causal_mask(S)[S - T :])[0])
+                came.append(layer.W_proj(V_bar) if out else V_bar)
+            return torch.cat(came, dim=1)  # (B, S, d)
 
-        return forward
+        return read
 
     names = ("W_Q", "W_K", "W_V")
     yield "new before old", attend(order=(new_first, new_first))

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from minigpt.checks.sinusoids import FREQUENCIES, FREQUENCY_SAYS, ROUGHLY
+from minigpt.checks.sinusoids import FREQUENCIES, FREQUENCY_SAYS, ROUGHLY, in_words
 from minigpt.checks.trial import (
     Wrong,
     agreement,
@@ -24,10 +24,9 @@ from minigpt.checks.trial import (
 )
 from minigpt.positions import rotate
 
-SAYS = {
-    name: f"{said} For a rotation d is the width of x." for name, said in FREQUENCY_SAYS.items()
-}
-SAYS |= {
+_SHARED = FREQUENCY_SAYS.keys() - {"a frequency for each coordinate"}  # a pair has one angle here
+_WIDTH = " For a rotation d is d_k, the width of x."
+SAYS = {name: FREQUENCY_SAYS[name] + _WIDTH for name in _SHARED} | {
     "start ignored": (
         "Your function takes no notice of `start`: its first row is always turned as position 0. "
         "Row number n stands at position start + n. A cache that feeds one position at a time "
@@ -69,7 +68,7 @@ SAYS |= {
         "x sin a + y cos a): one minus sign, in the first."
     ),
     "overwritten too early": (
-        "Your second coordinate is made from the first one as it is after the turn. A slice such "
+        "One coordinate of each pair is made from the other as it is after the turn. A slice such "
         "as `x[..., 0::2]` is a view: when its place is written to, it changes. Compute both new "
         "coordinates before you put one of them away."
     ),
@@ -170,10 +169,11 @@ _PAIRS: list[tuple[str | None, tuple[Callable, Callable]]] = [
 ]
 
 
-def _mistakes() -> Iterator[tuple[str, Callable]]:
+def _mistakes() -> Iterator[tuple[list[str], Callable]]:
     """Give every combination of one or two mistakes, the single ones first."""
+    frequencies = [choice for choice in FREQUENCIES if choice[0] in (None, *_SHARED)]
     choices = sorted(
-        itertools.product(_POSITIONS, _TURNS, _PAIRS, FREQUENCIES),
+        itertools.product(_POSITIONS, _TURNS, _PAIRS, frequencies),
         key=lambda choice: sum(name is not None for name, _ in choice),
     )
     for choice in choices:
@@ -185,7 +185,7 @@ def _mistakes() -> Iterator[tuple[str, Callable]]:
                 angles = places(x, start) * omega(*x.shape[-2:])[0::2]
                 return put(*turn(*take(x), angles.cos(), angles.sin()))
 
-            yield made[0], mistake
+            yield made, mistake
 
 
 def _checked_vectors(result: Any, inputs: Sequence) -> Tensor:
@@ -241,19 +241,19 @@ def _diagnosis(answer: Callable, cases: Sequence, outcomes: Sequence, right: Seq
             fits = [inputs[0].ndim == many for inputs in cases]
             if right == fits:
                 return Wrong(f"only {name} dimensions", SAYS[f"only {name} dimensions"])
-    found = first_explanation(_mistakes(), cases, outcomes, ROUGHLY)
+    made = first_explanation(_mistakes(), cases, outcomes, ROUGHLY)
     failed = next((outcome for outcome in outcomes if isinstance(outcome, Wrong)), None)
-    if found is None and failed is not None:
+    if made is None and failed is not None:
         # It stops on some cases; what it gives on the others may tell the idea.
         kept = [i for i, outcome in enumerate(outcomes) if not isinstance(outcome, Wrong)]
         if not stopped(failed) or all(right[i] for i in kept):
             return failed
         some, came = [cases[i] for i in kept], [outcomes[i] for i in kept]
-        found = first_explanation(_mistakes(), some, came, ROUGHLY)
-        if found is None:
+        made = first_explanation(_mistakes(), some, came, ROUGHLY)
+        if made is None:
             return failed
-    found = found or "wrong values"
-    return Wrong(found, f"{SAYS[found]}\n{_example(answer)}".rstrip())
+    made = made or ["wrong values"]
+    return Wrong(made[0], f"{in_words(SAYS, made)}\n{_example(answer)}".rstrip())
 
 
 def _example(answer: Callable) -> str:

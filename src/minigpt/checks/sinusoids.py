@@ -126,7 +126,7 @@ FREQUENCIES: list[tuple[str | None, Callable[[int, int], Tensor]]] = [
     ("divided by T", lambda T, d: _power(_pair_exponent(d) * d / T)),
     *[
         ("another base", lambda T, d, base=base: _power(_pair_exponent(d), base))
-        for base in (10.0, 100.0, 1000.0, 100_000.0)
+        for base in (10.0, 100.0, 1000.0, 100_000.0, 500_000.0, 1_000_000.0)
     ],
     *[
         ("not in radians", lambda T, d, unit=unit: _power(_pair_exponent(d)) * unit)
@@ -155,7 +155,7 @@ _LAYOUTS: list[tuple[str | None, Callable[[Tensor], Tensor]]] = [
 ]
 
 
-def _mistakes() -> Iterator[tuple[str, Callable]]:
+def _mistakes() -> Iterator[tuple[list[str], Callable]]:
     """Give every combination of one or two mistakes, the single ones first."""
     choices = sorted(
         itertools.product(FREQUENCIES, _POSITIONS, _LAYOUTS),
@@ -169,7 +169,12 @@ def _mistakes() -> Iterator[tuple[str, Callable]]:
             def mistake(T, d, omega=omega, places=places, layout=layout):
                 return layout(places(T)[:, None] * omega(T, d))
 
-            yield made[0], mistake
+            yield made, mistake
+
+
+def in_words(says: dict[str, str], made: Sequence[str]) -> str:
+    """Say what was done wrong, and what else."""
+    return "\nAnd then: ".join(says[name] for name in made)
 
 
 def _checked_table(result: Any, inputs: Sequence) -> Tensor:
@@ -219,8 +224,8 @@ def examine(answer: Callable) -> list[str]:
         if isinstance(outcome, Wrong):
             raise outcome
     if not all(agreement(sinusoidal_table, CASES, outcomes)):
-        found = first_explanation(_mistakes(), CASES, outcomes, ROUGHLY) or "wrong values"
-        raise Wrong(found, f"{SAYS[found]}\n{_example(answer)}".rstrip())
+        made = first_explanation(_mistakes(), CASES, outcomes, ROUGHLY) or ["wrong values"]
+        raise Wrong(made[0], f"{in_words(SAYS, made)}\n{_example(answer)}".rstrip())
     check_elsewhere(answer, sinusoidal_table, LARGER, _checked_table)
     return []
 

@@ -329,11 +329,11 @@ def explains(
 
 
 def first_explanation(
-    mistakes: Iterable[tuple[str, Callable]],
+    mistakes: Iterable[tuple[Any, Callable]],
     cases: Sequence,
     outcomes: Sequence[Outcome],
     atol: float = 2e-5,
-) -> str | None:
+) -> Any:
     """Name the first mistake that explains all that came out."""
     return next((name for name, m in mistakes if explains(m, cases, outcomes, atol)), None)
 
