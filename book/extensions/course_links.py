@@ -77,6 +77,7 @@ def local_links(text: str, site: str) -> str:
     text = re.sub(
         rf"\[[Ee]quation (\d+)\]\({site}/[^)#]*#equation-eq-\1\)", r"equation {eq}`eq-\1`", text
     )
+    text = re.sub(rf"\]\({site}/(labs/[^)#]*)\.html\)", r"](/\1.ipynb)", text)
     return re.sub(rf"\]\({site}/([^)#]*)\.html\)", r"](/\1.md)", text)
 
 
