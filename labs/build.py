@@ -8,7 +8,7 @@ gets what stands around the two marks, with a NotImplementedError between them, 
 folded beneath. The solved notebook gets the solution, and neither the marks nor the TODO lines.
 
 A line `# {set-up}` becomes labs/source/set_up.py, which the notebooks share. What the head of a
-source says beside its format (accelerator, colab, myst) goes into both notebooks.
+source says beside its format (accelerator, colab, myst) goes into both its notebooks.
 
 Links in the source are short: (section-3), (eq-6), (index), (lab:x) to the page of the notebook x,
 (colab), (binder), (file:x). A link to a section or an equation that no page holds yet becomes plain

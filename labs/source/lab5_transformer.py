@@ -712,3 +712,5 @@ predict.show()
 # **When you are done, in Colab:** *Runtime → Disconnect and delete runtime* gives the machine back. Save your work first if you want to keep it.
 #
 # All solutions in one notebook: [the solved lab](file:labs/solved/lab5_transformer.ipynb).
+#
+# Would you like to write more? [Four variants](lab:lab5_variants), each in 10 to 15 minutes: sines, rotations, the post-norm block, and a cache.

@@ -60,9 +60,8 @@ predict = lab.predict
 corpus = load_corpus()
 excerpt = corpus["valid"][None, :128]  # (1, T)
 trained = load_model()
-print(
-    f"Loaded: {sum(p.numel() for p in trained.parameters()):,} parameters, trained"
-)
+parameters = sum(p.numel() for p in trained.parameters())
+print(f"Loaded: the trained model, {parameters:,} parameters")
 
 
 # %% [markdown]
@@ -97,7 +96,7 @@ print(
 
 # %%
 def sinusoidal_table(T, d):
-    """Returns (T, d): row t is the vector of position t, sines in its even coordinates."""
+    """Returns (T, d): row t is the vector of position t, a sine first."""
     # TODO 1: the frequencies, (d / 2,)
     # TODO 2: the angles, (T, d / 2): every position times every frequency
     # TODO 3: the sine and the cosine of each angle, side by side
@@ -124,14 +123,14 @@ sinusoidal_table = checks.sinusoidal_table(sinusoidal_table)
 predict("Variant 1: products of rows 5 apart, sines", None)
 predict("Variant 1: products of rows 5 apart, learned", None)
 
-# %%
+# %% tags=["hide-output"]
 rows = {
     "sines and cosines": sinusoidal_table(128, 128),
     "learned": trained.pos_emb.weight.detach(),
 }
 similarity = {}
 for name, table in rows.items():
-    unit = torch.nn.functional.normalize(table)  # every row brought to length 1
+    unit = torch.nn.functional.normalize(table)  # rows of length 1
     similarity[name] = unit @ unit.T  # (128, 128)
 
 print("apart" + "".join(f"{name:>20}" for name in rows))
@@ -148,12 +147,12 @@ spread = {
 }
 print()
 for what, name in (("sines", "sines and cosines"), ("learned", "learned")):
-    outcome = (
-        "equal" if spread[name] < 1e-4 else f"from least to most {spread[name]:.2f}"
-    )
+    outcome = f"spread over a range of {spread[name]:.2f}"
+    if spread[name] < 1e-4:
+        outcome = "equal"
     predict.compare(f"Variant 1: products of rows 5 apart, {what}", outcome)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 position_similarity(similarity)
 
 # %% [markdown]
@@ -187,7 +186,7 @@ position_similarity(similarity)
 
 # %%
 def rotate(x, start=0):
-    """x: (..., T, d_k), its first row at position start. Returns the same shape."""
+    """x: (..., T, d_k), its first row at position start. Keeps the shape."""
     # TODO 1: the angles, (T, d_k / 2): every position times every frequency
     # TODO 2: turn each pair of coordinates (2j, 2j + 1)
     # TODO 3: put both back where they were
@@ -239,7 +238,7 @@ checks.confirm(
 predict("Variant 2: parameters with rotary positions", None)  # a number
 
 
-# %%
+# %% tags=["hide-output"]
 def rotary_block(config, *, attention, **_):
     """Makes the course's block, with your function in place of its own."""
     return Block(config, attention=attention, rotate=rotate)
@@ -355,7 +354,7 @@ predict("Variant 3: size after 32 blocks, pre-norm, post-norm", [None, None])
 predict("Variant 3: cosine with the input, pre-norm, post-norm", [None, None])
 
 
-# %%
+# %% tags=["hide-output"]
 @torch.no_grad()
 def through(n_l, norm, block):
     """Size of the stream behind n_l blocks, and its cosine with what entered."""
@@ -500,18 +499,17 @@ def write(start, length, cached):
 predict("Variant 4: positions computed, without a cache", None)  # a number
 predict("Variant 4: positions computed, with it", None)  # a number
 
-# %%
+# %% tags=["hide-output"]
 beginning = corpus.vocabulary.encode("ROMEO:\n")  # (T,)
 write(beginning, 5, cached=True)  # the first calls of all are slower
-plain, plain_seconds, plain_positions = write(beginning, 100, cached=False)
-kept, kept_seconds, kept_positions = write(beginning, 100, cached=True)
+plain, plain_seconds, all_anew = write(beginning, 100, cached=False)
+kept, kept_seconds, new_alone = write(beginning, 100, cached=True)
 
 print(corpus.vocabulary.decode(kept), "\n")
-predict.compare("Variant 4: positions computed, without a cache", plain_positions)
-predict.compare("Variant 4: positions computed, with it", kept_positions)
-print(
-    f"\nseconds without a cache: {plain_seconds:.2f}, with it: {kept_seconds:.2f}\n"
-)
+predict.compare("Variant 4: positions computed, without a cache", all_anew)
+predict.compare("Variant 4: positions computed, with it", new_alone)
+print(f"\nseconds without a cache: {plain_seconds:.2f}")
+print(f"seconds with it:         {kept_seconds:.2f}\n")
 checks.confirm(
     "both write the same characters",
     torch.equal(plain, kept),
@@ -519,8 +517,8 @@ checks.confirm(
 )
 checks.confirm(
     "with the cache each step computes one position",
-    kept_positions == len(beginning) + 99,
-    f"{kept_positions} for {len(beginning)} characters given and 100 written",
+    new_alone == len(beginning) + 99,
+    f"{new_alone} for 7 + 100 characters",
 )
 
 # %% [markdown]
@@ -531,17 +529,17 @@ checks.confirm(
 # the cache of any use? Predict how many positions are computed.
 
 # %%
-predict("Variant 4: positions past the window, with the cache", None)  # a number
+predict("Variant 4: positions past the window", None)  # a number
 
-# %%
+# %% tags=["hide-output"]
 _, seconds, positions = write(excerpt[0], 30, cached=True)
-predict.compare("Variant 4: positions past the window, with the cache", positions)
+predict.compare("Variant 4: positions past the window", positions)
 print(f"\nseconds for 30 characters: {seconds:.2f}")
 
 # %% [markdown]
 # Only the first of the 30 steps could have used the cache, and it had to fill it first. When the window moves on by one, every character in it moves to another position and gets another learned vector.
 # With it all keys and all values change, in every layer. So the sampler drops the cache there and reads the whole window for each character. That is the price of absolute
-# positions. With relative ones, such as those of variant 2, the keys that are kept would still fit.
+# positions. With relative ones, such as those of variant 2, a key that was kept still stands at the right distance.
 
 # %% [markdown]
 # ## Where you stand
