@@ -242,6 +242,13 @@ def minus_forgotten(x, start=0):
     return turned(x, torch.arange(start, start + T)[:, None] * omega)
 
 
+@wrong("exponent rounded")
+def whole_numbers_divided(x, start=0):
+    T, d_k = x.shape[-2:]
+    omega = 10_000.0 ** (-torch.arange(0, d_k, 2) // d_k)
+    return turned(x, torch.arange(start, start + T)[:, None] * omega)
+
+
 @wrong("one frequency for all")
 def angle_is_the_position(x, start=0):
     T = x.size(-2)

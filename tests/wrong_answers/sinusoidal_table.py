@@ -147,6 +147,11 @@ def whole_numbers_divided(T, d):
     return filled(T, d, 10_000.0 ** -(2 * pairs(d) // d))
 
 
+@wrong("exponent rounded")
+def whole_numbers_divided_after_the_sign(T, d):
+    return filled(T, d, 10_000.0 ** (-2 * pairs(d) // d))
+
+
 @wrong("one frequency for all")
 def angle_is_the_position(T, d):
     return filled(T, d, torch.ones(d // 2))

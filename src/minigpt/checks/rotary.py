@@ -241,19 +241,23 @@ def _diagnosis(answer: Callable, cases: Sequence, outcomes: Sequence, right: Seq
             fits = [inputs[0].ndim == many for inputs in cases]
             if right == fits:
                 return Wrong(f"only {name} dimensions", SAYS[f"only {name} dimensions"])
-    made = first_explanation(_mistakes(), cases, outcomes, ROUGHLY)
+    made = _explanation(cases, outcomes)
     failed = next((outcome for outcome in outcomes if isinstance(outcome, Wrong)), None)
     if made is None and failed is not None:
         # It stops on some cases; what it gives on the others may tell the idea.
         kept = [i for i, outcome in enumerate(outcomes) if not isinstance(outcome, Wrong)]
         if not stopped(failed) or all(right[i] for i in kept):
             return failed
-        some, came = [cases[i] for i in kept], [outcomes[i] for i in kept]
-        made = first_explanation(_mistakes(), some, came, ROUGHLY)
+        made = _explanation([cases[i] for i in kept], [outcomes[i] for i in kept])
         if made is None:
             return failed
     made = made or ["wrong values"]
     return Wrong(made[0], f"{in_words(SAYS, made)}\n{_example(answer)}".rstrip())
+
+
+def _explanation(cases: Sequence, outcomes: Sequence) -> list[str] | None:
+    exactly = first_explanation(_mistakes(), cases, outcomes)
+    return exactly or first_explanation(_mistakes(), cases, outcomes, ROUGHLY)
 
 
 def _example(answer: Callable) -> str:

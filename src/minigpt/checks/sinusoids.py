@@ -20,7 +20,8 @@ from minigpt.checks.trial import (
 )
 from minigpt.positions import sinusoidal_table
 
-# Angles that grow where they should shrink reach thousands of radians, which float32 rounds.
+# Angles that grow where they should shrink reach thousands of radians, which float32 rounds. What
+# no mistake explains to the last digits is compared with this tolerance once more.
 ROUGHLY = 0.01
 
 # What goes wrong with the frequencies goes wrong with rotary positions too.
@@ -49,6 +50,10 @@ FREQUENCY_SAYS = {
     "one frequency for all": (
         "All your pairs turn at the same speed. In the exponent 2j/d the division has to be `/`: "
         "with `//` it gives a whole number, which is 0 for every pair (equation 9)."
+    ),
+    "exponent rounded": (
+        "Your exponents are whole numbers, so all pairs but the first turn equally slowly. 2j/d is "
+        "a fraction: the division has to be `/`, and `//` rounds it (equation 9)."
     ),
     "last exponent is 1": (
         "Your exponents run evenly from 0 to 1, both ends included. Those of equation 9 stop "
@@ -120,6 +125,7 @@ FREQUENCIES: list[tuple[str | None, Callable[[int, int], Tensor]]] = [
     ("a frequency for each coordinate", lambda T, d: _power(2 * torch.arange(d) / d)),
     ("frequencies grow", lambda T, d: _power(-_pair_exponent(d))),
     ("one frequency for all", lambda T, d: torch.ones(d, dtype=torch.float64)),
+    ("exponent rounded", lambda T, d: _power(_pair_exponent(d).ceil())),
     ("last exponent is 1", lambda T, d: _power(_pair_exponent(d) * d / (d - 2))),
     ("pairs counted from 1", lambda T, d: _power(_pair_exponent(d) + 2 / d)),
     ("not divided by d", lambda T, d: _power(_pair_exponent(d) * d)),
@@ -224,7 +230,11 @@ def examine(answer: Callable) -> list[str]:
         if isinstance(outcome, Wrong):
             raise outcome
     if not all(agreement(sinusoidal_table, CASES, outcomes)):
-        made = first_explanation(_mistakes(), CASES, outcomes, ROUGHLY) or ["wrong values"]
+        made = (
+            first_explanation(_mistakes(), CASES, outcomes)
+            or first_explanation(_mistakes(), CASES, outcomes, ROUGHLY)
+            or ["wrong values"]
+        )
         raise Wrong(made[0], f"{in_words(SAYS, made)}\n{_example(answer)}".rstrip())
     check_elsewhere(answer, sinusoidal_table, LARGER, _checked_table)
     return []
