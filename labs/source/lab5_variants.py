@@ -357,7 +357,7 @@ predict("Variant 3: cosine with the input, pre-norm, post-norm", [None, None])
 # %% tags=["hide-output"]
 @torch.no_grad()
 def through(n_l, norm, block):
-    """Size of the stream behind n_l blocks, and its cosine with what entered."""
+    """Size of the stream behind n_l blocks, and its cosine with the input."""
     torch.manual_seed(0)
     stack = MiniGPT(
         Config(d=64, n_l=n_l, norm=norm, dropout=0.0), block=block
@@ -399,7 +399,7 @@ predict.compare("Variant 3: cosine with the input, pre-norm, post-norm", cosines
 # Write this attention. Your function is given
 #
 # - `layer`, a multi-head layer of the course. Use its parts: `W_Q`, `W_K`, `W_V`, `W_proj`; `split`, which cuts `(B, T, d)` into heads, `(B, n_h, T, d_k)`; and
-#   `attention`, the function that you wrote in exercise 1 of the lab;
+#   `attention`, a function like the one that you wrote in exercise 1 of the lab;
 # - `H`, the vectors of the `T` *new* positions, `(B, T, d)`: at first those of the whole beginning of the text, later a single one;
 # - `mask`, `(T, S)`: for each new position, which of all `S` positions so far it may read;
 # - `cache`, a dict. It is empty on the first call. Afterwards `cache["K"]` and `cache["V"]` have to hold the keys and the values of all positions so far,
@@ -427,7 +427,7 @@ predict.compare("Variant 3: cosine with the input, pre-norm, post-norm", cosines
 def attend_with_cache(layer, H, mask, cache):
     """H: (B, T, d), new positions alone. Fills the cache. Returns (B, T, d)."""
     # TODO 1: queries, keys and values of the new positions, cut into heads
-    # TODO 2: if the cache holds earlier keys and values, put the new ones behind them
+    # TODO 2: if the cache holds earlier ones, put the new keys and values behind them
     # TODO 3: keep all keys and all values in the cache
     # TODO 4: attend under the mask, join the heads, mix them with W_proj
     ### BEGIN SOLUTION
