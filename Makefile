@@ -60,7 +60,7 @@ bench: .venv/ready node_modules/ready  ## time what the course says about speed,
 lab: .venv/ready  ## open the lab's notebook in Jupyter
 	$(BIN)/jupyter lab labs/lab5_transformer.ipynb
 
-notebooks: .venv/ready  ## write both notebooks of the lab anew from labs/source
+notebooks: .venv/ready  ## write the notebooks of the lab anew from labs/source
 	$(BIN)/python labs/build.py
 
 adopt: .venv/ready  ## lead every link to your repository: make adopt REPO=you/yours REF=main

@@ -1,4 +1,4 @@
-"""Say where this course lives: in _config.yml, and from there in both notebooks.
+"""Say where this course lives: in _config.yml, and from there in the notebooks.
 
     make adopt REPO=you/yours REF=main
     make adopt REPO=you/yours REF=main SITE=https://course.example.org

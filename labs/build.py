@@ -1,14 +1,18 @@
-"""Write the student's notebook and the solved one from the lab's source.
+"""Write the student's notebook and the solved one from each source in labs/source.
 
-    python labs/build.py            # writes both
-    python labs/build.py --check    # says whether they are what the source would give
+    python labs/build.py            # writes them all
+    python labs/build.py --check    # says whether they are what the sources would give
 
 In the source a cell with `### BEGIN SOLUTION` and `### END SOLUTION` is an exercise. The student
 gets what stands around the two marks, with a NotImplementedError between them, and the solution
 folded beneath. The solved notebook gets the solution, and neither the marks nor the TODO lines.
 
-Links in the source are short: (section-3), (eq-6), (index), (colab), (binder), (file:x). A link
-to a section or an equation that no page holds yet becomes plain text.
+A line `# {set-up}` becomes labs/source/set_up.py, which the notebooks share. What the head of a
+source says beside its format (accelerator, colab, myst) goes into both its notebooks.
+
+Links in the source are short: (section-3), (eq-6), (index), (lab:x) to the page of the notebook x,
+(colab), (binder), (file:x). A link to a section or an equation that no page holds yet becomes plain
+text.
 """
 
 import argparse
@@ -27,24 +31,25 @@ import links  # noqa: E402
 
 from minigpt.artifacts import write_atomic  # noqa: E402
 
-SOURCE = ROOT / "labs" / "source" / "lab5_transformer.py"
-STUDENT = ROOT / "labs" / "lab5_transformer.ipynb"
-SOLVED = ROOT / "labs" / "solved" / "lab5_transformer.ipynb"
+SOURCES = sorted((ROOT / "labs" / "source").glob("lab*.py"))
+SET_UP = ROOT / "labs" / "source" / "set_up.py"
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.S | re.M)
 TODO = re.compile(r"^ *# TODO.*\n", re.M)
 METADATA = {
-    "accelerator": "GPU",  # Colab starts a notebook that asks for one on a GPU
-    "colab": {"gpuType": "T4", "provenance": [], "toc_visible": True},
+    "colab": {"provenance": [], "toc_visible": True},
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
-    # For the page of the book that the notebook becomes.
-    "myst": {
-        "html_meta": {
-            "description": "The lab: write attention, its mask and positions yourself, put them "
-            "into a small GPT, train it on Shakespeare and look inside."
-        }
-    },
 }
+
+
+def student_of(source: Path) -> Path:
+    """Say where the student's notebook of a source goes."""
+    return ROOT / "labs" / f"{source.stem}.ipynb"
+
+
+def solved_of(source: Path) -> Path:
+    """Say where the solved notebook of a source goes."""
+    return ROOT / "labs" / "solved" / f"{source.stem}.ipynb"
 
 
 def pages() -> dict[str, str]:
@@ -59,29 +64,32 @@ def pages() -> dict[str, str]:
     return places
 
 
-def with_links(text: str, here: links.Links, places: dict) -> str:
-    """Write the short links of the source out."""
+def with_links(text: str, here: links.Links, places: dict, notebook: str) -> str:
+    """Write the short links of a source out; Colab and Binder open the notebook of that name."""
 
     def link(match: re.Match) -> str:
         words, target = match[1], match[2]
         if target.startswith("file:"):
             return f"[{words}]({here.file(target.removeprefix('file:'))})"
+        if target.startswith("lab:"):
+            return f"[{words}]({here.page(target.replace(':', 's/'))})"
         if target == "index":
             return f"[{words}]({here.page('book/index')})"
         if target in ("colab", "binder"):
-            return f"[{words}]({getattr(here, target)})"
+            return f"[{words}]({getattr(here, f'in_{target}')(notebook)})"
         if target not in places:
             return words
         page, anchor = places[target]
         return f"[{words}]({here.page(page)}{anchor})"
 
-    short = r"\(((?:section|eq)-\d+|index|colab|binder|file:[^)]*)\)"
+    short = r"\(((?:section|eq)-\d+|index|lab:\w+|colab|binder|file:[^)]*)\)"
     text = re.sub(rf"\[(!\[[^\]]*\]\([^)]*\))\]{short}", link, text)  # a badge
     return re.sub(rf"\[([^\]]*)\]{short}", link, text)
 
 
 def filled_in(text: str, here: links.Links) -> str:
-    """Put the address of the repository into the set-up cell."""
+    """Put the shared set-up into its cell, and the address of the repository into that."""
+    text = text.replace("# {set-up}", SET_UP.read_text().rstrip("\n"))
     return text.replace("{repository}", here.repository).replace("{ref}", here.ref)
 
 
@@ -101,30 +109,38 @@ def folded(code: str) -> str:
 
 
 def notebooks(here: links.Links | None = None) -> dict[Path, str]:
-    """Make both notebooks from the source, for the course in _config.yml or for another one."""
-    source, here, places = jupytext.read(SOURCE), here or links.read({}), pages()
-    made: dict[Path, list] = {STUDENT: [], SOLVED: []}
+    """Make all notebooks from the sources, for the course in _config.yml or for another one."""
+    here, places = here or links.read({}), pages()
+    return {p: text for s in SOURCES for p, text in two_notebooks(s, here, places).items()}
+
+
+def two_notebooks(path: Path, here: links.Links, places: dict) -> dict[Path, str]:
+    """Make the student's notebook and the solved one from one source."""
+    source, student = jupytext.read(path), student_of(path)
+    made: dict[Path, list] = {student: [], solved_of(path): []}
     for cell in source.cells:
         text = cell.source
         metadata = {k: v for k, v in cell.metadata.items() if k in ("tags", "cellView")}
         if cell.cell_type == "markdown":
+            text = with_links(text, here, places, f"labs/{student.name}")
             for cells in made.values():
-                new = nbformat.v4.new_markdown_cell(with_links(text, here, places))
-                cells.append((new, metadata))
+                cells.append((nbformat.v4.new_markdown_cell(text), metadata))
             continue
         text = filled_in(text, here)
-        for path, cells in made.items():
-            code = stub(text) if path == STUDENT else solved(text)
+        for target, cells in made.items():
+            code = stub(text) if target == student else solved(text)
             cells.append((nbformat.v4.new_code_cell(code), metadata))
         if SOLUTION.search(text):
-            made[STUDENT].append((nbformat.v4.new_markdown_cell(folded(text)), {}))
+            made[student].append((nbformat.v4.new_markdown_cell(folded(text)), {}))
+    own = {k: v for k, v in source.metadata.items() if k in ("accelerator", "colab", "myst")}
+    about = METADATA | own | {"colab": METADATA["colab"] | own.get("colab", {})}
     written = {}
-    for path, cells in made.items():
+    for target, cells in made.items():
         for number, (cell, metadata) in enumerate(cells, 1):
             cell.id, cell.metadata = f"cell-{number:02}", metadata
-        notebook = nbformat.v4.new_notebook(cells=[c for c, _ in cells], metadata=METADATA)
+        notebook = nbformat.v4.new_notebook(cells=[c for c, _ in cells], metadata=about)
         nbformat.validate(notebook)
-        written[path] = nbformat.writes(notebook) + "\n"
+        written[target] = nbformat.writes(notebook) + "\n"
     return written
 
 
@@ -143,7 +159,7 @@ def main() -> int:
                 print(f"wrote {path.relative_to(ROOT)}")
     if check and stale:
         print(
-            f"not what the source would give: {', '.join(map(str, stale))}. Run "
+            f"not what its source would give: {', '.join(map(str, stale))}. Run "
             "`python labs/build.py`; edit labs/source, never the notebooks.",
             file=sys.stderr,
         )

@@ -1,11 +1,11 @@
-"""Run the student's notebook as Google Colab would: elsewhere, without the package, from a clone.
+"""Run the student's notebooks as Google Colab would: elsewhere, without the package, from a clone.
 
     python tests/run_as_colab.py REPOSITORY FOLDER
 
 REPOSITORY is a folder that holds the course; a copy of it, with its changes, is committed to a
-repository of its own, from which the notebook clones. FOLDER is made, and is where the notebook
-runs. The interpreter that runs this file runs the notebook too. A stand-in for google.colab writes
-down what it is asked to do. 20 training steps are taken.
+repository of its own, from which the first notebook clones; the second finds that clone. FOLDER is
+made, and is where they run. The interpreter that runs this file runs the notebooks too. A stand-in
+for google.colab writes down what it is asked to do. 20 training steps are taken.
 """
 
 import os
@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+NOTEBOOKS = ("lab5_transformer", "lab5_variants")
 REF = "class/2026"  # with a slash, as a branch may have
 STAND_IN = """
 from pathlib import Path
@@ -52,8 +53,8 @@ def as_remote(repository: Path, target: Path) -> None:
         subprocess.run(["git", "-C", target, *step], check=True, capture_output=True)
 
 
-def run(repository: Path, folder: Path) -> nbformat.NotebookNode:
-    """Execute the notebook in an empty folder and give it back with its outputs."""
+def run(repository: Path, folder: Path) -> None:
+    """Execute the notebooks in an empty folder and write them, with their outputs, beside it."""
     content, library, remote = folder / "content", folder / "library", folder / "remote"
     content.mkdir(parents=True)
     (library / "google" / "colab").mkdir(parents=True)
@@ -62,12 +63,6 @@ def run(repository: Path, folder: Path) -> nbformat.NotebookNode:
     (library / "google" / "colab" / "files.py").write_text(STAND_IN)
     as_remote(repository, remote)
 
-    notebook = nbformat.read(repository / "labs" / "lab5_transformer.ipynb", as_version=4)
-    for cell in notebook.cells:
-        # The student keeps her work, which in Colab is a download.
-        cell.source = cell.source.replace("SAVE = False", "SAVE = True")
-    set_up = next(cell for cell in notebook.cells if "@title Set-up" in cell.source)
-    notebook.cells.append(nbformat.v4.new_code_cell(set_up.source, id="set-up-again"))
     # A clone that was cut short is lying about.
     (content / "transformer-course.part" / "src" / "minigpt").mkdir(parents=True)
 
@@ -80,16 +75,22 @@ def run(repository: Path, folder: Path) -> nbformat.NotebookNode:
         "MINIGPT_STEPS": "20",
         "IPYTHONDIR": str(folder / "ipython"),
     }
-    client = NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": content}}
-    )
-    client.execute(env=environment)
-    return notebook
+    for name in NOTEBOOKS:
+        notebook = nbformat.read(repository / "labs" / f"{name}.ipynb", as_version=4)
+        for cell in notebook.cells:
+            # The student keeps her work, which in Colab is a download.
+            cell.source = cell.source.replace("SAVE = False", "SAVE = True")
+        set_up = next(cell for cell in notebook.cells if "@title Set-up" in cell.source)
+        notebook.cells.append(nbformat.v4.new_code_cell(set_up.source, id="set-up-again"))
+        client = NotebookClient(
+            notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": content}}
+        )
+        client.execute(env=environment)
+        nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
 if __name__ == "__main__":
-    executed = run(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
-    nbformat.write(executed, Path(sys.argv[2]) / "executed.ipynb")
+    run(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
     import torch
 
-    print(f"the lab runs on Python {sys.version.split()[0]} with torch {torch.__version__}")
+    print(f"both notebooks run on Python {sys.version.split()[0]} with torch {torch.__version__}")

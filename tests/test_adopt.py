@@ -61,7 +61,11 @@ def test_a_fork_of_a_fork_has_no_link_to_either_of_those_before_it(fork):
         "https://github.com/ada-l/gpt/blob/class/2027/labs/solved/lab5_transformer.ipynb" in first
     )
     assert "https://ada-l.github.io/gpt/book/index.html" in first
-    for name in ("labs/lab5_transformer.ipynb", "labs/solved/lab5_transformer.ipynb"):
+    assert f"{colab}labs/lab5_variants.ipynb" in first
+    assert "https://ada-l.github.io/gpt/labs/lab5_variants.html" in first
+    notebooks = [path.relative_to(fork) for path in (fork / "labs").rglob("*.ipynb")]
+    assert len(notebooks) == 4
+    for name in notebooks:
         assert '\\"MINIGPT_REF\\", \\"class/2027\\"' in (fork / name).read_text()
 
     adopted = texts(fork)

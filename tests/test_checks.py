@@ -15,7 +15,7 @@ from wrong_answers.bank import answers
 from minigpt import checks
 from minigpt.checks import attention as attention_mistakes
 
-NAMES = [*checks.CORE, *checks.CHALLENGE]
+NAMES = [*checks.CORE, *checks.CHALLENGE, *checks.VARIANTS]
 BANK = [(name, answer) for name in NAMES for answer in answers(name)]
 WRONG = [(name, answer) for name, answer in BANK if answer.misconception is not None]
 RIGHT = [(name, answer) for name, answer in BANK if answer.misconception is None]
@@ -58,6 +58,54 @@ EXPECTED = {
         "gradient cut",
         "inputs changed",
         "wrong device",
+    },
+    "sinusoidal_table": {
+        "half the exponent",
+        "twice the exponent",
+        "a frequency for each coordinate",
+        "frequencies grow",
+        "one frequency for all",
+        "not in radians",
+        "off by one",
+        "halves",
+        "sines and cosines exchanged",
+        "wrong dtype",
+    },
+    "rotate": {
+        "halves",
+        "not put back",
+        "turned backwards",
+        "no rotation",
+        "overwritten too early",
+        "start ignored",
+        "position left out",
+        "positions along another axis",
+        "only four dimensions",
+        "gradient cut",
+        "inputs changed",
+    },
+    "PostNormBlock": {
+        "pre-norm",
+        "norm of the output",
+        "a normalization left out",
+        "one normalization twice",
+        "sum not kept normalized",
+        "no residual",
+        "mask not passed",
+        "cache not passed",
+        "dropout left out",
+        "dropout on the stream",
+    },
+    "attend_with_cache": {
+        "cache not kept",
+        "cache overwritten",
+        "cache not extended",
+        "values not kept",
+        "reads the new alone",
+        "projected again",
+        "another mask",
+        "new before old",
+        "queries of all positions",
     },
     "mean_attention_distance": {
         "signed",
@@ -130,7 +178,7 @@ def test_an_untouched_stub_counts_as_not_attempted(name):
         def __init__(self, *sizes, **functions):
             raise NotImplementedError
 
-    stub = Unwritten if name in checks.CHALLENGE else unwritten
+    stub = Unwritten if isinstance(checks.reference(name), type) else unwritten
     assert checks.judge(name, stub).status == "not attempted"
 
 
@@ -261,6 +309,40 @@ def test_the_tally_counts_the_challenge_apart(capsys):
     assert re.search(r"✓ Exercise 2 +causal_mask · passed", said)
     assert re.search(r"✗ Exercise 3 +embed_with_positions · no positions", said)
     assert "✓ nothing leaks" in said
+
+
+def test_a_notebook_s_tally_counts_its_own_exercises_alone(capsys, monkeypatch):
+    checks.sinusoidal_table(checks.reference("sinusoidal_table"))  # lent, so it earns nothing
+    checks.rotate(lambda x, start=0: x)
+    checks.causal_mask(lambda T: torch.ones(T, T).tril().bool())
+    capsys.readouterr()
+    checks.tally_variants()
+    said = capsys.readouterr().out
+    assert "Variants: 0 of 4 passed, 3 of 4 not attempted" in said
+    assert re.search(r"✗ Variant 2 +rotate · ", said)
+    assert "causal_mask" not in said
+    checks.tally()
+    said = capsys.readouterr().out
+    assert "Core exercises: 1 of 4 passed" in said
+    assert "rotate" not in said
+    monkeypatch.setenv("MINIGPT_STRICT", "1")
+    with pytest.raises(checks.CheckpointError, match="not passed: sinusoidal_table, rotate, Post"):
+        checks.tally_variants()
+
+
+def test_two_mistakes_in_a_table_or_a_rotation_are_both_named():
+    shifted = message_of("sinusoidal_table", from_the_bank("sinusoidal_table", "two_mistakes"))
+    assert "exponent is j/d" in shifted
+    assert "count from 1" in shifted
+    style = from_the_bank("rotate", "halves_and_start_ignored")
+    assert "takes no notice of `start`" in message_of("rotate", style)
+    assert "neighbours, (0, 1)" in message_of("rotate", style)
+
+
+def test_a_mistake_in_the_cache_is_shown_where_in_the_text_it_is_made():
+    message = message_of("attend_with_cache", from_the_bank("attend_with_cache", "keys_alone"))
+    assert "After 3 positions, 1 more comes in:" in message
+    assert "expected 4 keys and 4 values    yours: 4 and 1" in message
 
 
 def test_a_checkpoint_leaves_chance_the_screen_and_the_gradient_mode_alone(capsys):
@@ -560,6 +642,8 @@ def test_asked_to_be_strict_nothing_is_raised_over_what_is_right(monkeypatch, ca
     said = capsys.readouterr().out
     assert "Core exercises: 4 of 4 passed\n" in said
     assert "Challenge (optional): 2 of 2 passed\n" in said
+    checks.tally_variants()
+    assert "Variants: 4 of 4 passed\n" in capsys.readouterr().out
 
 
 def test_only_a_1_asks_to_be_strict(monkeypatch):

@@ -1,4 +1,4 @@
-"""The lab's two notebooks: made from one source, whole, and run from top to bottom."""
+"""The notebooks of the lab and its variants: two from a source, whole, run from top to bottom."""
 
 import json
 import os
@@ -21,16 +21,26 @@ import build  # noqa: E402
 from minigpt import checks  # noqa: E402
 
 MINUTES = {0: 3, 1: 12, 2: 8, 3: 6, 4: 14, 5: 7}
+LAB, VARIANTS = build.SOURCES
+PATHS = [
+    path for source in build.SOURCES for path in (build.student_of(source), build.solved_of(source))
+]
+ALL = pytest.mark.parametrize("source", build.SOURCES, ids=lambda source: source.stem)
 
 
-@pytest.fixture(scope="module")
-def student() -> nbformat.NotebookNode:
-    return nbformat.read(build.STUDENT, as_version=4)
+@pytest.fixture
+def source() -> Path:
+    return LAB
 
 
-@pytest.fixture(scope="module")
-def solved() -> nbformat.NotebookNode:
-    return nbformat.read(build.SOLVED, as_version=4)
+@pytest.fixture
+def student(source) -> nbformat.NotebookNode:
+    return nbformat.read(build.student_of(source), as_version=4)
+
+
+@pytest.fixture
+def solved(source) -> nbformat.NotebookNode:
+    return nbformat.read(build.solved_of(source), as_version=4)
 
 
 def code(notebook) -> list[str]:
@@ -83,11 +93,23 @@ def test_a_stale_or_missing_notebook_is_written_once(monkeypatch, tmp_path, caps
 
 
 SOURCE = """\
+# ---
+# jupyter:
+#   accelerator: TPU
+#   myst:
+#     html_meta:
+#       description: A small one.
+# ---
+
 # %% [markdown]
-# See [the briefing](index), [equation 6](eq-6), [equation 99](eq-99) and [this](file:README.md).
+# See [the briefing](index), [equation 6](eq-6), [equation 99](eq-99), [this](file:README.md),
+# [the lab](lab:lab5_transformer) and [Colab](colab).
 
 # %% tags=["hide-input"] cellView="form" odd="yes"
-# The repository is {repository} at {ref}.
+# Mine
+# {set-up}
+
+mine = torch
 
 # %%
 class MyLayer:
@@ -102,16 +124,22 @@ class MyLayer:
 def test_a_small_source_gives_the_notebooks_that_one_expects(monkeypatch, tmp_path):
     import links
 
-    (tmp_path / "lab.py").write_text(SOURCE)
-    monkeypatch.setattr(build, "SOURCE", tmp_path / "lab.py")
+    source = tmp_path / "lab6.py"
+    source.write_text(SOURCE)
+    (tmp_path / "set_up.py").write_text("import torch\n# It is {repository} at {ref}.\n")
+    monkeypatch.setattr(build, "SOURCES", [source])
+    monkeypatch.setattr(build, "SET_UP", tmp_path / "set_up.py")
     texts = build.notebooks()
-    student, solved = (nbformat.reads(texts[p], 4) for p in (build.STUDENT, build.SOLVED))
+    assert list(texts) == [ROOT / "labs" / "lab6.ipynb", ROOT / "labs" / "solved" / "lab6.ipynb"]
+    student, solved = (nbformat.reads(text, 4) for text in texts.values())
     here = links.read({})
     assert [cell.source for cell in student.cells] == [
         f"See [the briefing]({here.site}/book/index.html), "
         f"[equation 6]({here.site}/book/briefing/03-causal-mask.html#equation-eq-6), "
-        f"equation 99 and [this]({here.repository}/blob/{here.ref}/README.md).",
-        f"# The repository is {here.repository} at {here.ref}.",
+        f"equation 99, [this]({here.repository}/blob/{here.ref}/README.md),\n"
+        f"[the lab]({here.site}/labs/lab5_transformer.html) and "
+        f"[Colab]({here.in_colab('labs/lab6.ipynb')}).",
+        f"# Mine\nimport torch\n# It is {here.repository} at {here.ref}.\n\nmine = torch",
         "class MyLayer:\n    def forward(self, H):\n        # TODO: give back H\n"
         "        raise NotImplementedError",
         "<details>\n<summary>Solution</summary>\n\n```python\n"
@@ -123,6 +151,9 @@ def test_a_small_source_gives_the_notebooks_that_one_expects(monkeypatch, tmp_pa
     for notebook in (student, solved):
         assert notebook.cells[1].metadata == {"tags": ["hide-input"], "cellView": "form"}
         assert notebook.cells[0].metadata == notebook.cells[2].metadata == {}
+        assert notebook.metadata["accelerator"] == "TPU"
+        assert notebook.metadata["myst"] == {"html_meta": {"description": "A small one."}}
+        assert notebook.metadata["colab"]["toc_visible"]
 
 
 def test_a_fork_s_address_leaves_the_committed_notebooks_as_they_are(monkeypatch):
@@ -131,13 +162,14 @@ def test_a_fork_s_address_leaves_the_committed_notebooks_as_they_are(monkeypatch
         assert path.read_text() == text
 
 
+@ALL
 def test_every_cell_of_code_is_python(student, solved):
     for notebook in (student, solved):
         for source in code(notebook):
             compile(source, "cell", "exec")
 
 
-@pytest.mark.parametrize("path", [build.STUDENT, build.SOLVED], ids=["student", "solved"])
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: str(path.relative_to(ROOT / "labs")))
 def test_a_notebook_is_committed_without_outputs_and_with_constant_ids(path):
     notebook = json.loads(path.read_text())
     cells = notebook["cells"]
@@ -145,8 +177,14 @@ def test_a_notebook_is_committed_without_outputs_and_with_constant_ids(path):
     for cell in cells:
         if cell["cell_type"] == "code":
             assert (cell["outputs"], cell["execution_count"]) == ([], None)
-    assert notebook["metadata"]["accelerator"] == "GPU"
-    assert notebook["metadata"]["colab"]["gpuType"] == "T4"
+
+
+def test_colab_is_asked_for_a_gpu_where_something_is_trained():
+    def asked(path: Path) -> tuple[str | None, str | None]:
+        metadata = json.loads(path.read_text())["metadata"]
+        return metadata.get("accelerator"), metadata["colab"].get("gpuType")
+
+    assert [asked(path) for path in PATHS] == [("GPU", "T4")] * 2 + [(None, None)] * 2
 
 
 def test_the_minutes_of_the_exercises_are_those_announced(student):
@@ -159,22 +197,32 @@ def test_the_minutes_of_the_exercises_are_those_announced(student):
     assert "50 minutes" in student.cells[0].source
 
 
-@pytest.mark.parametrize("name", list(checks.CORE))
+def home(name: str) -> Path:
+    """Give the source that an exercise stands in."""
+    return VARIANTS if name in checks.VARIANTS else LAB
+
+
+@pytest.mark.parametrize(
+    ("source", "name"), [(home(name), name) for name in (*checks.CORE, *checks.VARIANTS)]
+)
 def test_an_exercise_has_a_hint_a_stub_a_solution_and_a_checkpoint_in_this_order(student, name):
     cells = student.cells
-    (stub,) = (i for i, c in enumerate(cells) if c.source.startswith(f"def {name}("))
+    (stub,) = (i for i, c in enumerate(cells) if re.match(rf"(def|class) {name}\(", c.source))
     assert "<summary>Hint" in cells[stub - 1].source
     assert "# TODO" in cells[stub].source
     assert cells[stub].source.endswith("raise NotImplementedError")
     fold = cells[stub + 1].source
     assert fold.startswith("<details>\n<summary>Solution</summary>")
-    assert f"def {name}(" in fold
+    assert re.search(rf"^(def|class) {name}\(", fold, re.M)
     assert "TODO" not in fold
     assert "**Checkpoint" in cells[stub + 2].source
     assert cells[stub + 3].source.startswith(f"{name} = checks.{name}(")
 
 
-@pytest.mark.parametrize("name", [*checks.CORE, *checks.CHALLENGE])
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [(home(name), name) for name in (*checks.CORE, *checks.CHALLENGE, *checks.VARIANTS)],
+)
 def test_the_folded_solution_is_the_one_that_the_solved_notebook_runs(student, solved, name):
     (written,) = (s for s in code(solved) if re.match(rf"(def|class) {name}\(", s))
     folds = [c.source for c in student.cells if "<summary>Solution" in c.source]
@@ -182,15 +230,18 @@ def test_the_folded_solution_is_the_one_that_the_solved_notebook_runs(student, s
     assert "NotImplementedError" not in written
 
 
+@ALL
 def test_no_mark_of_the_source_is_left_over(student, solved):
     for notebook in (student, solved):
         text = "\n".join(cell.source for cell in notebook.cells)
         assert "### BEGIN" not in text
         assert "### END" not in text
         assert "{repository}" not in text
-        assert not re.search(r"\]\((section|eq|index|colab|binder|file)\b", text)
+        assert "{set-up}" not in text
+        assert not re.search(r"\]\((section|eq|index|lab|colab|binder|file)\b", text)
 
 
+@ALL
 def test_a_notebook_holds_nothing_that_colab_would_show_as_dead_text(student, solved):
     for notebook in (student, solved):
         text = prose(notebook)
@@ -199,16 +250,23 @@ def test_a_notebook_holds_nothing_that_colab_would_show_as_dead_text(student, so
         assert str(ROOT) not in text + "\n".join(code(notebook))
 
 
-def test_links_to_the_course_follow_one_place(student):
+@ALL
+def test_links_to_the_course_follow_one_place(source, student):
     import links
 
-    here = links.read({})
-    text = prose(student)
-    assert f"]({here.colab})" in text
-    assert f"]({here.binder})" in text
-    assert f"]({here.page('book/briefing/03-causal-mask')})" in text
+    here, text = links.read({}), prose(student)
+    colab, binder = (f(f"labs/{source.stem}.ipynb") for f in (here.in_colab, here.in_binder))
+    assert f"]({colab})" in text
+    assert f"]({binder})" in text
+    assert f"]({here.page('book/briefing/06-transformer-block')})" in text
     for address in re.findall(r"\]\((https?://[^)]*)\)", text):
-        known = (here.repository, here.site, here.colab, here.binder, "https://colab.research")
+        known = (
+            here.repository,
+            here.site,
+            colab,
+            binder,
+            "https://colab.research.google.com/assets",
+        )
         assert address.startswith(known), address
 
 
@@ -273,7 +331,7 @@ def test_the_solved_notebook_passes_every_checkpoint_at_the_quick_budget(solved,
         notebook,
         timeout=1800,
         kernel_name="python3",
-        resources={"metadata": {"path": str(build.SOLVED.parent)}},
+        resources={"metadata": {"path": str(ROOT / "labs" / "solved")}},
     )
     client.execute(env=environment)
     outputs = {cell.source: printed(cell) for cell in notebook.cells if cell.cell_type == "code"}
@@ -289,8 +347,28 @@ def test_the_solved_notebook_passes_every_checkpoint_at_the_quick_budget(solved,
     assert below > 0.1
 
 
+@pytest.mark.parametrize("source", [VARIANTS], ids=["lab5_variants"])
+def test_the_solved_variants_pass_every_checkpoint_and_train_nothing(solved, monkeypatch):
+    notebook = solved.copy()
+    client = NotebookClient(
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(ROOT / "labs" / "solved")}},
+    )
+    client.execute(env=os.environ | {"MINIGPT_STRICT": "1"})
+    outputs = {cell.source: printed(cell) for cell in notebook.cells if cell.cell_type == "code"}
+    tally = outputs["checks.tally_variants()"]
+    assert "Variants: 4 of 4 passed" in tally
+    assert "exercises" not in tally
+    assert "Challenge" not in tally
+    assert "Measured along the way: 6 of 6 as they have to be" in tally
+    assert "✗" not in "".join(outputs.values())
+    assert "train_lm" not in "".join(outputs)
+
+
 @pytest.mark.slow
-def test_the_student_s_notebook_runs_in_colab_untouched(tmp_path):
+def test_the_student_s_notebooks_run_in_colab_untouched(tmp_path):
     # A Python with the libraries of this one, but without the package: in its list of folders an
     # editable install is not followed.
     python = tmp_path / "python"
@@ -311,12 +389,16 @@ def test_the_student_s_notebook_runs_in_colab_untouched(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
-    notebook = nbformat.read(folder / "executed.ipynb", as_version=4)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in cells:
-        for output in cell.outputs:
+    def executed(name: str) -> list:
+        notebook = nbformat.read(folder / f"{name}.ipynb", as_version=4)
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        for output in (output for cell in cells for output in cell.outputs):
             assert output.output_type != "error"
             assert output.get("name") != "stderr", output.text
+        assert "✗" not in "".join(map(printed, cells))
+        return cells
+
+    cells = executed("lab5_transformer")
     first, again = printed(cells[0]), printed(cells[-1])
     for said in (first, again):
         assert "Runtime: Colab without a GPU" in said
@@ -331,7 +413,12 @@ def test_the_student_s_notebook_runs_in_colab_untouched(tmp_path):
     (tally,) = (printed(cell) for cell in cells if cell.source == "checks.tally()")
     assert "Core exercises: 0 of 4 passed, 4 of 4 not attempted" in tally
     assert "Challenge (optional): 0 of 2 passed, 2 of 2 not attempted" in tally
-    assert "✗" not in "".join(map(printed, cells))
+    (tally,) = (
+        printed(cell)
+        for cell in executed("lab5_variants")
+        if cell.source == "checks.tally_variants()"
+    )
+    assert "Variants: 0 of 4 passed, 4 of 4 not attempted" in tally
 
     drawn = [
         output.data["text/html"]

@@ -338,13 +338,15 @@ def test_a_clone_of_another_repository_than_the_links_lead_to_fails(site, ours):
 
 def test_links_to_this_repository_and_ref_pass(site, ours):
     here = [ours.colab, ours.binder, ours.file("index.html"), "https://github.com/karpathy/nanoGPT"]
-    assert links.course_links(linking(site, *here), site) == "3 lead to ada/gpt at class/2027"
+    here += [ours.in_colab("labs/lab5_variants.ipynb"), ours.in_binder("labs/lab5_variants.ipynb")]
+    assert links.course_links(linking(site, *here), site) == "5 lead to ada/gpt at class/2027"
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         "https://colab.research.google.com/github/grace/gpt/blob/main/labs/lab5_transformer.ipynb",
+        "https://colab.research.google.com/github/ada/gpt/blob/class%2F2027/labs/gone.ipynb",
         "https://mybinder.org/v2/gh/ada/gpt/main?labpath=labs%2Flab5_transformer.ipynb",
         "https://github.com/ada/gpt/blob/main/index.html",
         "https://github.com/ada/gpt/edit/class/2027/gone.md",

@@ -323,6 +323,19 @@ def test_a_notebook_with_nothing_but_predictions_is_still_of_this_lab(tmp_path):
     assert found.status == "not in the notebook"
 
 
+def test_a_notebook_of_the_variants_is_set_aside(tmp_path, capsys):
+    notebook = json.loads((review.LAB.parent / "lab5_variants.ipynb").read_text())
+    cell = cell_with(notebook, "= checks.rotate(")
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        checks.rotate(lambda x, start=0: x)
+    cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": said.getvalue()}]
+    hand_in(tmp_path, "anna.ipynb", notebook)
+    hand_in(tmp_path, "ben.ipynb", handed_out())
+    said = report(tmp_path, capsys)
+    assert "no cell of this lab is in it: anna" in " ".join(said.split())
+    assert "1 read, 1 not" in said
+
+
 def test_names_of_any_length_and_script_leave_the_table_straight_and_sorted(tmp_path, capsys):
     for name in ("Zoe", "Öz", "anna", "王" * 10, "王" * 40 + "a", "x" * 200):
         hand_in(tmp_path, f"{name}.ipynb", handed_out())

@@ -11,7 +11,7 @@ from minigpt.artifacts import DATA, read_json
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "book").rglob("*.md"))
-LAB = ROOT / "labs" / "source" / "lab5_transformer.py"
+LABS = sorted((ROOT / "labs" / "source").glob("lab*.py"))
 
 # Numbers with two decimals or more that are facts, not results: by page, with their reason.
 FACTS = {
@@ -27,7 +27,7 @@ FACTS = {
 
 def prose(page: Path) -> str:
     """Leave out the front matter and the code that runs: a number in its output is measured."""
-    if page == LAB:
+    if page in LABS:
         return "\n".join(line for line in page.read_text().splitlines() if line.startswith("#"))
     text = page.read_text()
     if text.startswith("---\n"):
@@ -35,27 +35,27 @@ def prose(page: Path) -> str:
     return re.sub(r"```\{code-cell\}.*?\n```", "", text, flags=re.S)
 
 
-@pytest.mark.parametrize("page", [*PAGES, LAB], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *LABS], ids=lambda page: page.name)
 def test_no_measured_number_is_typed_into_a_page(page):
     found = set(re.findall(r"(?<![\w.])\d+\.\d{2,}\b", prose(page)))
     assert found <= FACTS.get(page.name, set())
 
 
-@pytest.mark.parametrize("page", [*PAGES, LAB], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *LABS], ids=lambda page: page.name)
 def test_every_mention_of_an_equation_is_a_link(page):
     assert re.findall(r"(?<!\[)[Ee]quations?\s+\(?\d+", prose(page)) == []
     for label in re.findall(r":label: (.*)", page.read_text()):
         assert re.fullmatch(r"eq-(1[0-5]|[1-9])", label)
 
 
-@pytest.mark.parametrize("page", [*PAGES, LAB], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *LABS], ids=lambda page: page.name)
 def test_every_mention_of_a_figure_or_a_section_is_a_link(page):
     text = re.sub(r"\[[^\]]*\]\([^)]*\)|\{\w+\}`[^`]*`", "", prose(page))  # links and roles
     assert re.findall(r"\b[Ff]ig(?:ure|\.)\s+\d+", text) == []
     assert re.findall(r"\b[Ss]ections?\s+\d+", re.sub(r"(?m)^#+ .*$", "", text)) == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, LAB], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *LABS], ids=lambda page: page.name)
 def test_every_link_to_another_site_is_encrypted(page):
     assert re.findall(r"http://[^\s)]*", page.read_text()) == []
 
@@ -109,7 +109,7 @@ def test_every_page_is_in_the_table_of_contents():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     listed = [toc["root"], *(c["file"] for part in toc["parts"] for c in part["chapters"])]
     pages = [str(page.relative_to(ROOT).with_suffix("")) for page in PAGES]
-    assert sorted(listed) == sorted([*pages, "labs/lab5_transformer"])
+    assert sorted(listed) == sorted([*pages, *(f"labs/{lab.stem}" for lab in LABS)])
 
 
 def test_the_readme_shows_the_results_as_they_were_measured():
@@ -144,7 +144,7 @@ def test_binder_gets_the_versions_that_the_project_is_tested_with():
 
 
 def test_binder_has_whatever_a_cell_imports():
-    cells = [LAB.read_text()]
+    cells = [lab.read_text() for lab in (ROOT / "labs" / "source").glob("*.py")]
     for page in PAGES:
         cells += re.findall(r"```\{code-cell\}.*?\n```", page.read_text(), re.S)
     imported = set(re.findall(r"^ *(?:import|from) (\w+)", "\n".join(cells), re.M))

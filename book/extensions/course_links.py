@@ -1,11 +1,12 @@
-"""Links that follow the repository, and the student's notebook as a page of the book.
+"""Links that follow the repository, and the student's notebooks as pages of the book.
 
 On any page, [words](repository:path/of/a/file) leads to that file in the repository, and
 [words](colab:lab) opens the lab in Colab.
 
-The notebook is written for Colab: its links are absolute and it knows no MyST. Here its links to
-the site become links between pages, its exercises get anchors, its badges become plain links, and
-the address of the repository is the one the site is built for. It runs at the QUICK budget.
+The notebooks are written for Colab: their links are absolute and they know no MyST. Here their
+links to the site become links between pages, their exercises get anchors, their badges become plain
+links, and the address of the repository is the one the site is built for. They run at the QUICK
+budget.
 """
 
 import json
@@ -15,9 +16,8 @@ import tomllib
 
 import links
 
-LAB = "labs/lab5_transformer"
 BADGE = re.compile(r"\[!\[([^\]]+)\]\([^)]*\)\]\(([^)]*)\)")
-EXERCISE = re.compile(r"^#+ (?:Exercise (\d)|Challenge)", re.M)
+EXERCISE = re.compile(r"^#+ (?:(Exercise|Variant) (\d)|Challenge)", re.M)
 
 
 def set_up(app, config):
@@ -42,7 +42,8 @@ def set_up(app, config):
 
 def adapt(app, docname, source):
     """Turn the Markdown of the notebook into that of a page."""
-    if docname != LAB:
+    name = f"{docname}.ipynb"
+    if name not in links.NOTEBOOKS:
         return
     notebook = json.loads(source[0])
     committed, here = links.read({}), links.read()
@@ -53,20 +54,21 @@ def adapt(app, docname, source):
             cell["source"] = text.replace(f'_REF", "{committed.ref}"', f'_REF", "{here.ref}"')
         else:
             for mine, theirs in (
-                (committed.colab, here.colab),
-                (committed.binder, here.binder),
+                (committed.in_colab(name), here.in_colab(name)),
+                (committed.in_binder(name), here.in_binder(name)),
                 (committed.file(""), here.file("")),
             ):
                 text = text.replace(mine, theirs)
             text = BADGE.sub(r"[**\1**](\2)", text)
-            text = EXERCISE.sub(
-                lambda match: (
-                    f"({f'exercise-{match[1]}' if match[1] else 'challenge'})=\n{match[0]}"
-                ),
-                text,
-            )
+            text = EXERCISE.sub(with_anchor, text)
             cell["source"] = local_links(text, committed.site)
     source[0] = json.dumps(notebook)
+
+
+def with_anchor(heading: re.Match) -> str:
+    """Put the anchor exercise-N, variant-N or challenge before a heading."""
+    name = f"{heading[1].lower()}-{heading[2]}" if heading[1] else "challenge"
+    return f"({name})=\n{heading[0]}"
 
 
 def local_links(text: str, site: str) -> str:
@@ -75,6 +77,7 @@ def local_links(text: str, site: str) -> str:
     text = re.sub(
         rf"\[[Ee]quation (\d+)\]\({site}/[^)#]*#equation-eq-\1\)", r"equation {eq}`eq-\1`", text
     )
+    text = re.sub(rf"\]\({site}/(labs/[^)#]*)\.html\)", r"](/\1.ipynb)", text)
     return re.sub(rf"\]\({site}/([^)#]*)\.html\)", r"](/\1.md)", text)
 
 

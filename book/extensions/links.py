@@ -14,6 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = "labs/lab5_transformer.ipynb"
+NOTEBOOKS = (LAB, "labs/lab5_variants.ipynb")
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,22 @@ class Links:
 
     @property
     def colab(self) -> str:
-        """Open the student's notebook in Colab, which takes the ref to be one part of the path."""
-        ref = quote(self.ref, safe="")
-        return f"https://colab.research.google.com/github/{self.slug}/blob/{ref}/{LAB}"
+        """Open the lab in Colab."""
+        return self.in_colab(LAB)
 
     @property
     def binder(self) -> str:
-        """Open the student's notebook on Binder."""
-        ref, path = quote(self.ref, safe=""), quote(LAB, safe="")
+        """Open the lab on Binder."""
+        return self.in_binder(LAB)
+
+    def in_colab(self, notebook: str) -> str:
+        """Open a notebook in Colab, which takes the ref to be one part of the path."""
+        ref = quote(self.ref, safe="")
+        return f"https://colab.research.google.com/github/{self.slug}/blob/{ref}/{notebook}"
+
+    def in_binder(self, notebook: str) -> str:
+        """Open a notebook on Binder."""
+        ref, path = quote(self.ref, safe=""), quote(notebook, safe="")
         return f"https://mybinder.org/v2/gh/{self.slug}/{ref}?labpath={path}"
 
     @property

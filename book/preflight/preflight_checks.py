@@ -171,7 +171,7 @@ def notebooks(build: Path) -> str:
     done = subprocess.run([sys.executable, build, "--check"], capture_output=True, text=True)
     if done.returncode:
         raise Failed(done.stderr.strip().splitlines()[-1], "make notebooks")
-    return "both are what labs/source gives"
+    return "all are what labs/source gives"
 
 
 def agenda(index: Path, briefing: Path, lab: Path) -> str:

@@ -128,10 +128,12 @@ def origin(root: Path) -> str:
 
 def is_right(link: str, here, root: Path) -> bool | None:
     """Say whether a link to the course leads to its repository and ref; None for other links."""
+    from links import NOTEBOOKS
+
     if link.startswith("https://colab.research.google.com/github/"):
-        return link == here.colab
+        return link in map(here.in_colab, NOTEBOOKS)
     if link.startswith("https://mybinder.org/v2/"):
-        return link == here.binder
+        return link in map(here.in_binder, NOTEBOOKS)
     for start in (f"{here.repository}/blob/", f"{here.repository}/edit/"):
         if link.startswith(start):
             inside = link.removeprefix(f"{start}{here.ref}/")

@@ -8,6 +8,15 @@
 #     display_name: Python 3
 #     language: python
 #     name: python3
+#   # Colab starts a notebook that asks for a GPU on one.
+#   accelerator: GPU
+#   colab:
+#     gpuType: T4
+#   # For the page of the book that the notebook becomes.
+#   myst:
+#     html_meta:
+#       description: "The lab: write attention, its mask and positions yourself, put them into a small GPT,
+#         train it on Shakespeare and look inside."
 # ---
 
 # %% [markdown]
@@ -41,62 +50,9 @@
 # notebook. Then it says where you are, how long training will take there, and what to do without a GPU.
 
 # %% tags=["hide-input"] cellView="form"
-# @title Set-up
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+# {set-up}
 
-REPOSITORY = os.environ.get("MINIGPT_REPOSITORY", "{repository}")
-REF = os.environ.get("MINIGPT_REF", "{ref}")
-
-
-def fetch(folder):
-    """Clone the course at its ref; a clone that was cut short is started anew."""
-    if "OWNER/REPOSITORY" in REPOSITORY:
-        raise RuntimeError(
-            "This copy of the notebook does not say yet where its course lives. Open it inside a "
-            "clone of the course, or set the variable MINIGPT_REPOSITORY to the address of one."
-        )
-    part = Path(f"{folder}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    for step in (
-        ["init", "-q", part],
-        ["-C", part, "fetch", "-q", "--depth", "1", REPOSITORY, REF],
-        ["-C", part, "checkout", "-q", "FETCH_HEAD"],
-    ):
-        done = subprocess.run(
-            ["git", *map(str, step)], capture_output=True, text=True
-        )
-        if done.returncode:
-            raise RuntimeError(
-                f"The course could not be fetched from {REPOSITORY} at {REF}. Is there a network? "
-                f"Run this cell again to try once more.\ngit says: {done.stderr.strip()}"
-            )
-    part.rename(folder)
-
-
-here = Path.cwd()
-course = next(
-    (f for f in [here, *here.parents] if (f / "src" / "minigpt").is_dir()), None
-)
-if course is None:
-    course = here / "transformer-course"
-    if not course.exists():
-        fetch(course)
-if str(course / "src") not in sys.path:
-    sys.path.insert(0, str(course / "src"))
-
-try:
-    import torch
-
-    from minigpt import checks, figures, lab
-except ModuleNotFoundError as missing:
-    raise RuntimeError(
-        f"Python's package {missing.name!r} is missing here. Colab has it. Elsewhere: "
-        "pip install torch numpy matplotlib safetensors tqdm"
-    ) from None
+from minigpt import lab
 
 runtime = lab.start()
 
@@ -105,6 +61,9 @@ runtime = lab.start()
 import inspect
 import math
 
+import torch
+
+from minigpt import checks, figures
 from minigpt.corpus import load_corpus
 from minigpt.evaluation import evaluate_gpt, evaluate_lstm
 from minigpt.inspection import attention_maps, model_leak_test
@@ -753,3 +712,5 @@ predict.show()
 # **When you are done, in Colab:** *Runtime → Disconnect and delete runtime* gives the machine back. Save your work first if you want to keep it.
 #
 # All solutions in one notebook: [the solved lab](file:labs/solved/lab5_transformer.ipynb).
+#
+# Would you like to write more? [Four variants](lab:lab5_variants), each in 10 to 15 minutes: sines, rotations, the post-norm block, and a cache.

@@ -62,7 +62,18 @@ class RotaryEmbedding(nn.Module):
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """Rotate (..., T, d_k), whose first row stands at position ``start``; same shape out."""
         T = x.size(-2)
-        cos, sin = self.cos[start : start + T], self.sin[start : start + T]  # (T, d_k / 2)
-        even, odd = x[..., 0::2], x[..., 1::2]  # (..., T, d_k / 2)
-        rotated = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
-        return rotated.flatten(-2)  # (..., T, d_k)
+        return _turned(x, self.cos[start : start + T], self.sin[start : start + T])
+
+
+def rotate(x: Tensor, start: int = 0) -> Tensor:
+    """Do the same as :class:`RotaryEmbedding` for any length, and compute the angles each time."""
+    T, d_k = x.shape[-2:]
+    angles = _angles(start + T, d_k)[start:]  # (T, d_k / 2)
+    return _turned(x, angles.cos().to(x), angles.sin().to(x))
+
+
+def _turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Turn pair j of row t by the angle of that cosine and sine; x is (..., T, d_k)."""
+    even, odd = x[..., 0::2], x[..., 1::2]  # (..., T, d_k / 2)
+    turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
+    return turned.flatten(-2)  # (..., T, d_k)

@@ -68,6 +68,13 @@ class BlockWithoutNorms(Block):
         return H + self.dropout(self.ffn(H))  # (B, T, d)
 
 
+class PostNormBlock(Block):
+    """A block that is post-norm (equation 13) whatever its configuration says."""
+
+    def __init__(self, config: Config, **functions) -> None:
+        super().__init__(replace(config, norm="post"), **functions)
+
+
 @dataclass(frozen=True)
 class Variant:
     """What differs from the mini-GPT; everything left empty is as it is there."""

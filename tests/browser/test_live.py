@@ -450,7 +450,7 @@ def test_every_cell_runs_in_any_order_and_from_top_to_bottom(live, name):
     drawings = page.locator("article svg.drawing").count()
     numbers = list(range(1, page.locator("article .cell").count() + 1))
     random.Random(name).shuffle(numbers)
-    if name == LAB:  # a stub that is run again takes back what its checkpoint had put in its place
+    if name.startswith("labs/"):  # a stub that runs again takes back what its checkpoint has lent
         numbers = [max(numbers)]
     for number in numbers:
         run(page, number, minutes=10)

@@ -20,6 +20,7 @@ import links
 
 MASK = "book/briefing/03-causal-mask"
 LAB = "labs/lab5_transformer"
+VARIANTS = "labs/lab5_variants"
 ONE_OF_EACH_KIND = ["book/index", MASK, LAB, "book/explorer", "book/reference/glossary", "search"]
 GENERATED = ["search", "genindex", "404"]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -392,6 +393,31 @@ def test_the_lab_leads_to_its_own_repository_and_to_pages_of_this_site(open_page
     assert course.binder in found
     assert f"{site}book/briefing/03-causal-mask.html" in found
     assert not [link for link in found if link.startswith(course.site)]
+
+
+def test_the_variants_have_anchors_keep_their_answers_folded_and_show_no_failure(open_page, site):
+    course = links.read()
+    page = open_page("book/reference/equations")
+    page.get_by_role("link", name="variant 3").click()
+    page.wait_for_url("**/lab5_variants.html#variant-3")
+    top = page.locator("h2", has_text="Variant 3").bounding_box()["y"]
+    assert 0 <= top < 300
+    text = page.locator("article").inner_text()
+    assert text.count("not attempted") >= 4
+    assert "808,513" not in text
+    assert "torch.cat([cache" not in text
+    found = [link.evaluate("link => link.href") for link in page.locator("article a").all()]
+    assert course.in_colab(f"{VARIANTS}.ipynb") in found
+    assert course.in_binder(f"{VARIANTS}.ipynb") in found
+    assert f"{site}{LAB}.html" in found
+    assert not [link for link in found if link.startswith(course.site)]
+    for fold in page.locator("details").all():
+        fold.evaluate("fold => fold.open = true")
+    text = page.locator("article").inner_text()
+    assert "808,513" in text
+    assert "Variants: 0 of 4 passed, 4 of 4 not attempted" in text
+    assert "✗" not in text
+    assert "Traceback" not in text
 
 
 def test_a_choice_is_judged_with_its_reason_and_remembered_in_this_browser(open_page):

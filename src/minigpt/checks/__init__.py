@@ -1,4 +1,4 @@
-"""The checkpoints of the lab: one per function that the student writes.
+"""The checkpoints of the lab and its variants: one per function that the student writes.
 
 In the notebook all have one form:
 
@@ -11,6 +11,7 @@ student's function and through every mistake on record, and the mistake that giv
 on all of them is the one that was made. Each exercise has a module with its mistakes.
 """
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +20,24 @@ from typing import Any, Literal
 from minigpt.attention import MultiHeadAttention
 from minigpt.attention import causal_mask as _causal_mask
 from minigpt.attention import scaled_dot_product_attention as _scaled_dot_product_attention
-from minigpt.checks import attention, distance, layers, mask, positions
+from minigpt.checks import (
+    attention,
+    cache,
+    distance,
+    layers,
+    mask,
+    positions,
+    post_norm,
+    rotary,
+    sinusoids,
+)
 from minigpt.checks.trial import NotAttempted, Wrong, aside, error_in_words, kind
 from minigpt.inspection import mean_attention_distance as _mean_attention_distance
 from minigpt.model import Block
 from minigpt.positions import embed_with_positions as _embed_with_positions
+from minigpt.positions import rotate as _rotate
+from minigpt.positions import sinusoidal_table as _sinusoidal_table
+from minigpt.variants import PostNormBlock as _PostNormBlock
 
 Status = Literal["passed", "failed", "not attempted"]
 
@@ -53,6 +67,12 @@ CORE = {
     "mean_attention_distance": "Exercise 5",
 }
 CHALLENGE = {"MyMultiHeadAttention": "Challenge", "MyBlock": "Challenge"}
+VARIANTS = {  # in a notebook of their own
+    "sinusoidal_table": "Variant 1",
+    "rotate": "Variant 2",
+    "PostNormBlock": "Variant 3",
+    "attend_with_cache": "Variant 4",
+}
 _REFERENCES = {
     "scaled_dot_product_attention": _scaled_dot_product_attention,
     "causal_mask": _causal_mask,
@@ -60,6 +80,10 @@ _REFERENCES = {
     "mean_attention_distance": _mean_attention_distance,
     "MyMultiHeadAttention": MultiHeadAttention,
     "MyBlock": Block,
+    "sinusoidal_table": _sinusoidal_table,
+    "rotate": _rotate,
+    "PostNormBlock": _PostNormBlock,
+    "attend_with_cache": MultiHeadAttention.forward,
 }
 _EXAMINERS: dict[str, Callable[[Any], list[str]]] = {
     "scaled_dot_product_attention": attention.examine,
@@ -68,6 +92,10 @@ _EXAMINERS: dict[str, Callable[[Any], list[str]]] = {
     "mean_attention_distance": distance.examine,
     "MyMultiHeadAttention": layers.examine_multi_head,
     "MyBlock": layers.examine_block,
+    "sinusoidal_table": sinusoids.examine,
+    "rotate": rotary.examine,
+    "PostNormBlock": post_norm.examine,
+    "attend_with_cache": cache.examine,
 }
 
 # What happened so far in this notebook.
@@ -134,7 +162,7 @@ def read_headline(line: str) -> tuple[str, Verdict] | None:
     if status is None or name not in _REFERENCES:
         return None
     verdict = Verdict(status, words if status == "failed" else None)
-    exercise = (CORE | CHALLENGE)[name]
+    exercise = (CORE | CHALLENGE | VARIANTS)[name]
     written = headline(name, verdict), headline(name, verdict, exercise)
     return (name, verdict) if line in written else None
 
@@ -215,6 +243,26 @@ def MyBlock(answer: Any) -> Any:
     return _tell("MyBlock", answer)
 
 
+def sinusoidal_table(answer: Any) -> Any:
+    """Check the first variant (equation 9)."""
+    return _tell("sinusoidal_table", answer)
+
+
+def rotate(answer: Any) -> Any:
+    """Check the second variant, rotary positions."""
+    return _tell("rotate", answer)
+
+
+def PostNormBlock(answer: Any) -> Any:
+    """Check the third variant (equation 13)."""
+    return _tell("PostNormBlock", answer)
+
+
+def attend_with_cache(answer: Any) -> Any:
+    """Check the fourth variant, attention that keeps keys and values."""
+    return _tell("attend_with_cache", answer)
+
+
 def confirm(claim: str, held: bool, found: str) -> None:
     """Print whether something that was measured is as it has to be, and remember it.
 
@@ -233,8 +281,21 @@ def tally() -> None:
     Raises:
         CheckpointError: not everything was passed, and MINIGPT_STRICT=1.
     """
+    _count({"Core exercises": CORE, "Challenge (optional)": CHALLENGE})
+
+
+def tally_variants() -> None:
+    """Do the same for the notebook of the variants.
+
+    Raises:
+        CheckpointError: not everything was passed, and MINIGPT_STRICT=1.
+    """
+    _count({"Variants": VARIANTS})
+
+
+def _count(parts: dict[str, dict[str, str]]) -> None:
     now = verdicts()
-    for title, names in (("Core exercises", CORE), ("Challenge (optional)", CHALLENGE)):
+    for title, names in parts.items():
         count = {s: sum(now[n].status == s for n in names) for s in ("passed", "not attempted")}
         print(f"{title}: {count['passed']} of {len(names)} passed", end="")
         if count["not attempted"]:
@@ -247,7 +308,8 @@ def tally() -> None:
         print(f"Measured along the way: {held} of {len(_confirmed)} as they have to be")
         for claim, held in _confirmed.items():
             print(f"  {_mark(held)} {claim}")
-    missing = [name for name, verdict in now.items() if verdict.status != "passed"]
+    asked = itertools.chain(*parts.values())
+    missing = [name for name in asked if now[name].status != "passed"]
     if missing and _strict():
         raise CheckpointError(f"not passed: {', '.join(missing)}")
 

@@ -130,18 +130,25 @@ BLOCK_SAYS = {
 }
 
 
-class _Half(nn.Module):
-    """Stand in for dropout, without chance: in training it halves what goes through it."""
+SMALL = Config(vocab_size=11, d=12, n_h=3, n_l=1, T_max=8, dropout=0.5)
+
+
+class Half(nn.Module):
+    """Stand in for dropout, without chance: in training it halves every other coordinate.
+
+    All of them would not do: a normalization takes no notice of a factor.
+    """
 
     p = 1.0  # for a block that hands it to F.dropout, which then drops everything
     called = False
 
     def forward(self, x: Tensor) -> Tensor:
         self.called = True
-        return x / 2 if self.training else x
+        every_other = torch.arange(x.size(-1), device=x.device) % 2 == 0
+        return torch.where(every_other, x / 2, x) if self.training else x
 
 
-def _randomized(module: nn.Module) -> nn.Module:
+def randomized(module: nn.Module) -> nn.Module:
     """Give every weight a random value, so that none stands at a neutral 0 or 1."""
     generator = new_generator()
     with torch.no_grad():
@@ -150,7 +157,7 @@ def _randomized(module: nn.Module) -> nn.Module:
     return module.eval()
 
 
-def _built(name: str, answer: Any, own: nn.Module, *sizes: Any, **functions: Any) -> nn.Module:
+def built(name: str, answer: Any, own: nn.Module, *sizes: Any, **functions: Any) -> nn.Module:
     """Build the student's layer and give it the weights of the course's own."""
     mine = guarded(answer, *sizes, **functions)
     if not isinstance(mine, nn.Module):
@@ -168,24 +175,24 @@ def _built(name: str, answer: Any, own: nn.Module, *sizes: Any, **functions: Any
     return mine.eval()
 
 
-def _checked_stream(result: Any, inputs: Sequence) -> Tensor:
+def checked_stream(result: Any, inputs: Sequence) -> Tensor:
     H = inputs[0]
     return same_tensor("The result", result, H.shape, H, "A layer keeps the shape (B, T, d).")
 
 
-def _compare(mine, own, cases, mistakes, says, fallback="wrong values") -> None:
+def compare(mine, own, cases, mistakes, says, fallback="wrong values") -> None:
     """Compare two layers with the same weights on every case."""
-    outcomes = [attempt(mine, inputs, _checked_stream) for inputs in cases]
+    outcomes = [attempt(mine, inputs, checked_stream) for inputs in cases]
     for outcome in outcomes:
         if isinstance(outcome, Wrong):
             raise outcome
     right = agreement(own, cases, outcomes)
     if not all(right):
         found = first_explanation(mistakes, cases, outcomes) or fallback
-        raise Wrong(found, f"{says[found]}\n{_example(own, cases, outcomes, right)}")
+        raise Wrong(found, f"{says[found]}\n{example(own, cases, outcomes, right)}")
 
 
-def _example(own, cases, outcomes, right) -> str:
+def example(own, cases, outcomes, right) -> str:
     """Show four neighbouring numbers around the largest difference."""
     place = right.index(False)
     expected, actual = own(*cases[place]).flatten(0, 1), outcomes[place].flatten(0, 1)  # (B * T, d)
@@ -198,12 +205,12 @@ def _example(own, cases, outcomes, right) -> str:
     )
 
 
-def _stream_cases() -> list[tuple[Tensor, Tensor]]:
+def stream_cases() -> list[tuple[Tensor, Tensor]]:
     H = torch.randn(3, 5, 12, generator=new_generator())
     return [(H, causal_mask(5)), (H, torch.ones(5, 5, dtype=torch.bool))]
 
 
-def _larger_cases() -> list[tuple[str, tuple]]:
+def larger_cases() -> list[tuple[str, tuple]]:
     generator = new_generator()
     return [
         ("with T = 128", (torch.randn(1, 128, 12, generator=generator), causal_mask(128))),
@@ -227,17 +234,17 @@ def examine_multi_head(answer: Any) -> list[str]:
         V_bar, A = scaled_dot_product_attention(Q, K, V, mask)
         return V_bar * 1.5, A  # so that nothing but this function gives this result
 
-    own = _randomized(MultiHeadAttention(12, 3, attention=recording))
-    usual = _randomized(MultiHeadAttention(12, 3))
-    mine = _built("MyMultiHeadAttention", answer, own, 12, 3, attention=recording)
-    cases = [*_stream_cases(), (_stream_cases()[0][0], None)]
-    outcomes = [attempt(mine, inputs, _checked_stream) for inputs in cases]
+    own = randomized(MultiHeadAttention(12, 3, attention=recording))
+    usual = randomized(MultiHeadAttention(12, 3))
+    mine = built("MyMultiHeadAttention", answer, own, 12, 3, attention=recording)
+    cases = [*stream_cases(), (stream_cases()[0][0], None)]
+    outcomes = [attempt(mine, inputs, checked_stream) for inputs in cases]
     if all(agreement(usual, cases, outcomes)):
         raise Wrong("own attention not used", MULTI_HEAD_SAYS["own attention not used"])
-    _compare(mine, own, cases, _multi_head_mistakes(own), MULTI_HEAD_SAYS)
+    compare(mine, own, cases, _multi_head_mistakes(own), MULTI_HEAD_SAYS)
     check_gradients(mine, own, cases)
-    check_elsewhere(mine, own, _larger_cases(), _checked_stream)
-    check_elsewhere(mine.train(), own, [("in training", cases[0])], _checked_stream)
+    check_elsewhere(mine, own, larger_cases(), checked_stream)
+    check_elsewhere(mine.train(), own, [("in training", cases[0])], checked_stream)
     return []
 
 
@@ -306,30 +313,65 @@ def examine_block(answer: Any) -> list[str]:
     Raises:
         Wrong: it is not right.
     """
-    config = Config(vocab_size=11, d=12, n_h=3, n_l=1, T_max=8, dropout=0.5)
-    own = _randomized(Block(config, attention=scaled_dot_product_attention))
-    mine = _built("MyBlock", answer, own, config, attention=scaled_dot_product_attention)
-    cases = _stream_cases()
-    if not isinstance(mine.attn, MultiHeadAttention):
-        _look_at_inner_layer(mine.attn, own.attn, cases)
-    _compare(mine, own, cases, _block_mistakes(own), BLOCK_SAYS)
-    check_gradients(mine, own, cases)
-    check_elsewhere(mine, own, _larger_cases(), _checked_stream)
-    # In training, with a stand-in for dropout that leaves nothing to chance.
-    mine.dropout, own.dropout = _Half(), _Half()
-    through = run(mine.train(), *cases[0])
-    if not mine.dropout.called and close(through, cases[0][0]):
-        return []  # F.dropout with self.dropout.p, on what each sublayer gives back
-    _compare(
-        mine.train(), own.train(), cases, _dropout_mistakes(own), BLOCK_SAYS, "dropout misplaced"
+    own = randomized(Block(SMALL, attention=scaled_dot_product_attention))
+    compare_blocks(
+        "MyBlock",
+        answer,
+        own,
+        _block_mistakes,
+        _dropout_mistakes,
+        BLOCK_SAYS,
+        lambda H: H,
     )
     return []
+
+
+def compare_blocks(
+    name: str,
+    answer: Any,
+    own: Block,
+    mistakes: Callable[[Block], Sequence[tuple[str, Callable]]],
+    dropout_mistakes: Callable[[Block], Sequence[tuple[str, Callable]]],
+    says: dict[str, str],
+    dropped: Callable[[Tensor], Tensor],
+) -> nn.Module:
+    """Compare a student's block with the course's own, first without dropout and then with it.
+
+    Args:
+        name: of the student's class.
+        answer: that class.
+        own: the course's own block, of the sizes of SMALL.
+        mistakes: gives those on record, made with the parts of the course's own block.
+        dropout_mistakes: the same, in training.
+        says: what to say of each.
+        dropped: what the block gives when all that its sublayers write is dropped.
+
+    Returns:
+        The student's block, in training mode.
+
+    Raises:
+        Wrong: it is not right.
+    """
+    mine = built(name, answer, own, SMALL, attention=scaled_dot_product_attention)
+    cases = stream_cases()
+    if not isinstance(mine.attn, MultiHeadAttention):
+        _look_at_inner_layer(mine.attn, own.attn, cases)
+    compare(mine, own, cases, mistakes(own), says)
+    check_gradients(mine, own, cases)
+    check_elsewhere(mine, own, larger_cases(), checked_stream)
+    # In training, with a stand-in for dropout that leaves nothing to chance.
+    mine.dropout, own.dropout = Half(), Half()
+    through = run(mine.train(), *cases[0])
+    if not mine.dropout.called and close(through, dropped(cases[0][0])):
+        return mine  # F.dropout with self.dropout.p, on what each sublayer gives back
+    compare(mine, own.train(), cases, dropout_mistakes(own), says, "dropout misplaced")
+    return mine
 
 
 def _look_at_inner_layer(attn: Any, own: MultiHeadAttention, cases: Sequence) -> None:
     """Tell a block that is right around a wrong attention layer."""
     try:
-        outcomes = [attempt(attn, inputs, _checked_stream) for inputs in cases]
+        outcomes = [attempt(attn, inputs, checked_stream) for inputs in cases]
     except NotAttempted:
         outcomes = []
     if outcomes and all(agreement(own, cases, outcomes)):

@@ -12,7 +12,7 @@ import textwrap
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +195,16 @@ HINTS = {
     "Can't call numpy()": (
         "Numpy knows no gradient. Stay with operations on tensors; torch has almost all of numpy's."
     ),
+    "Integers to negative integer powers": (
+        "Whole numbers have no negative powers. Write the base with a point: `10000.0 ** ...`."
+    ),
+    "Sizes of tensors must match except in dimension": (
+        "Tensors are joined along one axis, and all other sizes have to be equal. Positions are "
+        "the last axis but one: `torch.cat([...], dim=-2)`."
+    ),
+    "KeyError: 'K'": (
+        "On the first call the cache is an empty dict. Look whether it holds anything: `if cache:`."
+    ),
     "argument 'indices' (position 2) must be Tensor": (
         "An embedding is called with a tensor of whole numbers, such as `torch.arange(T)`."
     ),
@@ -285,12 +295,12 @@ def same_tensor(
 # --- Comparing ------------------------------------------------------------------------------------
 
 
-def close(one: Any, other: Any) -> bool:
+def close(one: Any, other: Any, atol: float = 2e-5) -> bool:
     """Compare tensors, or tuples of them, up to the rounding of float32."""
     if isinstance(one, tuple):
-        return all(close(a, b) for a, b in zip(one, other, strict=True))
+        return all(close(a, b, atol) for a, b in zip(one, other, strict=True))
     return one.shape == other.shape and torch.allclose(
-        one.float().cpu(), other.float().cpu(), rtol=1e-4, atol=2e-5, equal_nan=True
+        one.float().cpu(), other.float().cpu(), rtol=1e-4, atol=atol, equal_nan=True
     )
 
 
@@ -302,7 +312,9 @@ def agreement(own: Callable, cases: Sequence, outcomes: Sequence[Outcome]) -> li
     ]
 
 
-def explains(mistake: Callable, cases: Sequence, outcomes: Sequence[Outcome]) -> bool:
+def explains(
+    mistake: Callable, cases: Sequence, outcomes: Sequence[Outcome], atol: float = 2e-5
+) -> bool:
     """Say whether a mistake gives what the student's function gave, on every case."""
     for inputs, outcome in zip(cases, outcomes, strict=True):
         try:
@@ -311,16 +323,19 @@ def explains(mistake: Callable, cases: Sequence, outcomes: Sequence[Outcome]) ->
             if not stopped(outcome):
                 return False
             continue
-        if isinstance(outcome, Wrong) or not close(result, outcome):
+        if isinstance(outcome, Wrong) or not close(result, outcome, atol):
             return False
     return any(not isinstance(outcome, Wrong) for outcome in outcomes)
 
 
 def first_explanation(
-    mistakes: Sequence[tuple[str, Callable]], cases: Sequence, outcomes: Sequence[Outcome]
-) -> str | None:
+    mistakes: Iterable[tuple[Any, Callable]],
+    cases: Sequence,
+    outcomes: Sequence[Outcome],
+    atol: float = 2e-5,
+) -> Any:
     """Name the first mistake that explains all that came out."""
-    return next((name for name, m in mistakes if explains(m, cases, outcomes)), None)
+    return next((name for name, m in mistakes if explains(m, cases, outcomes, atol)), None)
 
 
 def check_elsewhere(
