@@ -10,9 +10,8 @@ folded beneath. The solved notebook gets the solution, and neither the marks nor
 A line `# {set-up}` becomes labs/source/set_up.py, which the notebooks share. What the head of a
 source says beside its format (accelerator, colab, myst) goes into both its notebooks.
 
-Links in the source are short: (section-3), (eq-6), (index), (lab:x) to the page of the notebook x,
-(colab), (binder), (file:x). A link to a section or an equation that no page holds yet becomes plain
-text.
+Links in the source are short: (section-3), (eq-6), (page:book/index), (colab), (binder), (file:x).
+A link to a section or an equation that no page holds yet becomes plain text.
 """
 
 import argparse
@@ -71,10 +70,8 @@ def with_links(text: str, here: links.Links, places: dict, notebook: str) -> str
         words, target = match[1], match[2]
         if target.startswith("file:"):
             return f"[{words}]({here.file(target.removeprefix('file:'))})"
-        if target.startswith("lab:"):
-            return f"[{words}]({here.page(target.replace(':', 's/'))})"
-        if target == "index":
-            return f"[{words}]({here.page('book/index')})"
+        if target.startswith("page:"):
+            return f"[{words}]({here.page(target.removeprefix('page:'))})"
         if target in ("colab", "binder"):
             return f"[{words}]({getattr(here, f'in_{target}')(notebook)})"
         if target not in places:
@@ -82,7 +79,7 @@ def with_links(text: str, here: links.Links, places: dict, notebook: str) -> str
         page, anchor = places[target]
         return f"[{words}]({here.page(page)}{anchor})"
 
-    short = r"\(((?:section|eq)-\d+|index|lab:\w+|colab|binder|file:[^)]*)\)"
+    short = r"\(((?:section|eq)-\d+|page:[^)]*|colab|binder|file:[^)]*)\)"
     text = re.sub(rf"\[(!\[[^\]]*\]\([^)]*\))\]{short}", link, text)  # a badge
     return re.sub(rf"\[([^\]]*)\]{short}", link, text)
 

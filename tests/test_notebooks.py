@@ -102,8 +102,8 @@ SOURCE = """\
 # ---
 
 # %% [markdown]
-# See [the briefing](index), [equation 6](eq-6), [equation 99](eq-99), [this](file:README.md),
-# [the lab](lab:lab5_transformer) and [Colab](colab).
+# See [the briefing](page:book/index), [equation 6](eq-6), [equation 99](eq-99), [this](file:README.md),
+# [the lab](page:labs/lab5_transformer) and [Colab](colab).
 
 # %% tags=["hide-input"] cellView="form" odd="yes"
 # Mine

@@ -27,7 +27,7 @@
 # You write the four functions that make a Transformer: attention, its mask, positions, and a measure of what the heads do.
 # They go into a small GPT. You train it on Shakespeare, compare it fairly with an LSTM, and look inside.
 #
-# **What to read beside it.** Sections and equations are those of [the briefing](index). Each exercise says which section it belongs to.
+# **What to read beside it.** Sections and equations are those of [the briefing](page:book/index). Each exercise says which section it belongs to.
 #
 # **Time.** 50 minutes in two parts. Part A builds the model (exercises 0 to 3), part B trains it, compares it and looks at
 # its heads (exercises 4 and 5). A challenge at the end is optional.
@@ -713,4 +713,4 @@ predict.show()
 #
 # All solutions in one notebook: [the solved lab](file:labs/solved/lab5_transformer.ipynb).
 #
-# Would you like to write more? [Four variants](lab:lab5_variants), each in 10 to 15 minutes: sines, rotations, the post-norm block, and a cache.
+# Would you like to write more? [Four variants](page:labs/lab5_variants), each in 10 to 15 minutes: sines, rotations, the post-norm block, and a cache.

@@ -20,7 +20,7 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](colab)
 #
-# *Optional.* [The lab](lab:lab5_transformer) left four things to the course's own code: positions by sines, positions by rotation, the block of the first
+# *Optional.* [The lab](page:labs/lab5_transformer) left four things to the course's own code: positions by sines, positions by rotation, the block of the first
 # Transformer, and a cache that spares a model most of its work when it writes. Here you write them yourself, and see by a measurement what
 # each is good for.
 #
@@ -554,6 +554,6 @@ predict.show()
 # %% [markdown]
 # **When you are done, in Colab:** *Runtime → Disconnect and delete runtime* gives the machine back.
 #
-# What each of these variants does to a training you can find out with `data/train.py` in the repository: it trains the mini-GPT with one part exchanged.
+# What each of these variants does to a training was measured: [What Each Part Is Worth](page:book/reference/ablations).
 #
 # All solutions in one notebook: [the solved one](file:labs/solved/lab5_variants.ipynb).
