@@ -1,5 +1,7 @@
 """What each part of the mini-GPT is worth: the variants beside the model itself."""
 
+import math
+
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
@@ -108,3 +110,53 @@ def effects(name: str, rows: dict[str, dict], variants: list[str]) -> Drawing:
         "and highest seed, from the top: " + "; ".join(described) + "."
     )
     return Drawing(name, figure, alt)
+
+
+# The order in which the page goes through the rows; two neighbours may change places.
+ORDER = [
+    ["rotary"],
+    ["post-norm", "post-norm-no-warm-up"],
+    ["sinusoidal-scaled", ITSELF],
+    ["no-scaling"],
+    ["one-head"],
+    ["no-norms"],
+    ["no-ffn", "no-positions"],
+    ["sinusoidal"],
+    ["no-warm-up"],
+    ["no-residuals"],
+]
+ALIKE = ("sinusoidal-scaled", "no-scaling")  # their seeds overlap with the mini-GPT's
+
+
+def check_sentences() -> None:
+    """See that the results are such as the sections and the page of the variants say in words.
+
+    Raises:
+        ValueError: they are not; the sentences have to be written anew.
+    """
+    everything = read_json(DATA / "ablations.json")
+    rows, bigram = everything["rows"], everything["bigram"]["test"]
+    order, mask = by_effect(rows), rows["no-mask"]
+    for group in ORDER:
+        if set(order[: len(group)]) != set(group):
+            break
+        order = order[len(group) :]
+    holds = (
+        not order,
+        all(apart(rows, name) for name in rows if name not in (ITSELF, *ALIKE)),
+        not any(apart(rows, name) for name in ALIKE),
+        abs(difference(rows, "no-scaling")) < 1.5 * seed_range(rows[ITSELF]),
+        rows["sinusoidal"]["nats"] > rows["no-positions"]["highest"],
+        [name for name in rows if len(rows[name].get("valid_by_rate", {})) > 1] == ["no-residuals"],
+        rows["no-residuals"]["lowest"] > bigram + 0.5,
+        all(rows[name]["highest"] < bigram for name in rows if name != "no-residuals"),
+        rows["no-positions"]["highest"] < bigram - 0.3,
+        mask["highest"] < 0.1 < math.log(65) < mask["writing"],
+        abs(mask["writing_full"] - bigram) < 0.3,
+    )
+    if not all(holds):
+        raise ValueError(
+            "the variants' results have changed, and the sentences on them no longer hold: read "
+            "book/reference/ablations.md, sections 2 to 6 and the debrief beside "
+            "data/ablations.json, and write them anew"
+        )
