@@ -40,7 +40,7 @@ NEURAL = {  # row -> name, model, size
     "gpt-quick": ("Mini-GPT, QUICK", "gpt", "quick"),
 }
 
-PROMPT, LENGTH = "KING RICHARD:\n", 200  # of the text that each variant writes
+PROMPT, LENGTH = "KING RICHARD:\n", 350  # of the text that each variant writes
 
 
 def chosen_runs(model: str, size: str) -> list[dict]:
