@@ -186,7 +186,7 @@ def ablations(corpus: Corpus) -> dict:
     return {
         "test_characters": len(corpus["test"]),
         "bigram": {"valid": highest, "test": bigram_nats(corpus, "test")},
-        "smaller_rates": SMALLER_RATES,
+        "smaller_rates": list(SMALLER_RATES),
         "prompt": PROMPT,
         "rows": rows,
     }

@@ -102,8 +102,8 @@ SOURCE = """\
 # ---
 
 # %% [markdown]
-# See [the briefing](page:book/index), [equation 6](eq-6), [equation 99](eq-99), [this](file:README.md),
-# [the lab](page:labs/lab5_transformer) and [Colab](colab).
+# See [the briefing](page:book/index), [equation 6](eq-6), [equation 99](eq-99),
+# [this](file:README.md), [the lab](page:labs/lab5_transformer) and [Colab](colab).
 
 # %% tags=["hide-input"] cellView="form" odd="yes"
 # Mine
@@ -136,7 +136,7 @@ def test_a_small_source_gives_the_notebooks_that_one_expects(monkeypatch, tmp_pa
     assert [cell.source for cell in student.cells] == [
         f"See [the briefing]({here.site}/book/index.html), "
         f"[equation 6]({here.site}/book/briefing/03-causal-mask.html#equation-eq-6), "
-        f"equation 99, [this]({here.repository}/blob/{here.ref}/README.md),\n"
+        f"equation 99,\n[this]({here.repository}/blob/{here.ref}/README.md), "
         f"[the lab]({here.site}/labs/lab5_transformer.html) and "
         f"[Colab]({here.in_colab('labs/lab6.ipynb')}).",
         f"# Mine\nimport torch\n# It is {here.repository} at {here.ref}.\n\nmine = torch",
