@@ -10,6 +10,7 @@ from minigpt.figures.drawing import AFTER, BEFORE, INK, STYLE, Drawing
 from minigpt.figures.results import MarkdownTable
 
 ITSELF = "mini-gpt"
+TICKS = (-0.1, 0, 0.1, 0.2, 0.5, 1, 2)
 
 
 def measured() -> dict[str, dict]:
@@ -33,6 +34,11 @@ def apart(rows: dict[str, dict], name: str) -> bool:
     return row["lowest"] > itself["highest"] or row["highest"] < itself["lowest"]
 
 
+def _in_symbols(name: str) -> str:
+    """Write the roots in a name as mathematics, which pages and figures can both set."""
+    return name.replace("√d_k", r"$\sqrt{d_k}$").replace("√d", r"$\sqrt{d}$")
+
+
 def by_effect(rows: dict[str, dict]) -> list[str]:
     """Name the rows from the lowest loss to the highest, without the variant that reads ahead.
 
@@ -50,7 +56,7 @@ def table(rows: dict[str, dict]) -> MarkdownTable:
     for name in by_effect(rows):
         row, itself = rows[name], name == ITSELF
         cells = [
-            f"**{row['name']}**" if itself else row["name"],
+            f"**{row['name']}**" if itself else _in_symbols(row["name"]),
             f"{row['nats']:.3f}",
             f"{row['lowest']:.3f}–{row['highest']:.3f}",
             "–" if itself else f"{difference(rows, name):+.3f}".replace("-", "−"),
@@ -82,16 +88,17 @@ def effects(name: str, rows: dict[str, dict], variants: list[str]) -> Drawing:
     """
     described = []
     itself = rows[ITSELF]["nats"]
-
-    def away(variant: str) -> list[float]:
-        return [nats - itself for nats in rows[variant]["by_seed"].values()]
-
+    away_from_mean = {
+        name: [nats - itself for nats in rows[name]["by_seed"].values()]
+        for name in {ITSELF, *variants}
+    }
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5.8, 0.4 * len(variants) + 1.0), layout="constrained")
         axes = figure.add_subplot()
-        axes.axvspan(min(away(ITSELF)), max(away(ITSELF)), color=INK, alpha=0.18, lw=0)
+        of_itself = away_from_mean[ITSELF]
+        axes.axvspan(min(of_itself), max(of_itself), color=INK, alpha=0.18, lw=0)
         for place, variant in enumerate(variants):
-            seeds = away(variant)
+            seeds = away_from_mean[variant]
             better = sum(seeds) < 0
             look = {"marker": "o", "color": INK}
             if variant != ITSELF:
@@ -99,7 +106,16 @@ def effects(name: str, rows: dict[str, dict], variants: list[str]) -> Drawing:
             axes.plot(seeds, [place] * len(seeds), ls="", ms=8, alpha=0.8, mew=0, **look)
             low, high = (f"{nats:+.3f}".replace("-", "−") for nats in (min(seeds), max(seeds)))
             described.append(f"{rows[variant]['name']}, {low} to {high}")
-        axes.set_yticks(range(len(variants)), [rows[variant]["name"] for variant in variants])
+        names = [_in_symbols(rows[variant]["name"]).replace(", ", ",\n") for variant in variants]
+        axes.set_yticks(range(len(variants)), names)
+        # A tenth of a nat is to be seen beside one and a half.
+        axes.set_xscale("symlog", linthresh=0.1, linscale=0.6)
+        every = [away for variant in variants for away in away_from_mean[variant]]
+        low, high = min(-0.1, *every) - 0.02, 1.25 * max(0.1, *every)
+        axes.set_xlim(low, high)
+        shown = [tick for tick in TICKS if low <= tick <= high]
+        axes.set_xticks(shown, [f"{tick:+g}".replace("-", "−") if tick else "0" for tick in shown])
+        axes.set_xticks([], minor=True)
         axes.set(ylim=(len(variants) - 0.5, -0.5), xlabel="test loss less the mini-GPT's, nats")
         axes.grid(axis="x", color=INK, alpha=0.15)
         axes.spines[["top", "right", "left"]].set_visible(False)
