@@ -69,7 +69,10 @@ def table(rows: dict[str, dict]) -> MarkdownTable:
 
 def rates_table(rows: dict[str, dict]) -> MarkdownTable:
     """Write what variants scored with each learning rate, for those that were given several."""
-    lines = ["| What differs | Learning rate | Validation loss, seed 0 | |", "|:--|--:|--:|:--|"]
+    lines = [
+        "| What differs | Learning rate | Validation loss, seed 0 | Choice |",
+        "|:--|--:|--:|:--|",
+    ]
     for row in rows.values():
         tried = row.get("valid_by_rate", {})
         for rate, nats in tried.items() if len(tried) > 1 else ():
