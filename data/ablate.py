@@ -12,10 +12,11 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from train import PRECISION, RUNS
+from train import RUNS, run_name
 
 from minigpt.artifacts import read_json
 from minigpt.corpus import Corpus, load_corpus
@@ -46,11 +47,9 @@ def choose_rate(valid: Callable[[float], float], highest: float) -> float:
 
 def run_path(variant: str, rate: float, seed: int) -> Path:
     """Say where data/train.py writes the run."""
-    budget, config = budget_for("gpt", "quick"), Config()
-    return RUNS / (
-        f"gpt-quick-{variant}-lr{rate:g}-dropout{config.dropout:g}-decay{budget.weight_decay:g}-"
-        f"{PRECISION}-seed{seed}.json"
-    )
+    budget = replace(budget_for("gpt", "quick"), learning_rate=rate)
+    name = run_name("gpt", "quick", budget, seed, dropout=Config().dropout, variant=variant)
+    return RUNS / f"{name}.json"
 
 
 def train(variant: str, rate: float, seed: int = SEEDS[0], *, threads: int = 1) -> float:

@@ -165,7 +165,6 @@ def ablation_row(name: str, runs: list[dict]) -> dict:
         "lowest": min(nats.values()),
         "highest": max(nats.values()),
         "by_seed": nats,
-        "curves": [[point["valid"] for point in run["curve"]] for run in runs],
     }
 
 

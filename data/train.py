@@ -24,7 +24,7 @@ from minigpt.corpus import load_corpus
 from minigpt.evaluation import evaluate
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
-from minigpt.training import History, budget_for, train_lm
+from minigpt.training import Budget, History, budget_for, train_lm
 from minigpt.variants import VARIANTS
 
 RUNS = DATA / "runs"
@@ -95,6 +95,29 @@ def arguments() -> argparse.Namespace:
     return args
 
 
+def run_name(
+    model: str,
+    size: str,
+    budget: Budget,
+    seed: int,
+    *,
+    dropout: float | None = None,
+    variant: str | None = None,
+    steps: int | None = None,
+    precision: str = PRECISION,
+) -> str:
+    """Name a run by what differs between runs; it is the name of its file."""
+    parts = [
+        model,
+        size,
+        variant,
+        f"{steps}steps" if steps else None,
+        f"lr{budget.learning_rate:g}",
+    ]
+    parts += [None if dropout is None else f"dropout{dropout:g}", f"decay{budget.weight_decay:g}"]
+    return "-".join(part for part in (*parts, precision, f"seed{seed}") if part)
+
+
 def main() -> int:
     args = arguments()
     torch.set_num_threads(args.threads)
@@ -109,14 +132,15 @@ def main() -> int:
         budget = replace(budget, weight_decay=args.weight_decay)
     if args.steps is not None:
         budget = replace(budget, steps=args.steps)
-    name = "-".join(
-        [args.model, args.size]
-        + ([args.variant] if args.variant else [])
-        + ([f"{budget.steps}steps"] if args.steps else [])
-        + [f"lr{budget.learning_rate:g}"]
-        + ([f"dropout{config.dropout:g}"] if args.model == "gpt" else [])
-        + [f"decay{budget.weight_decay:g}"]
-        + [args.precision, f"seed{args.seed}"]
+    name = run_name(
+        args.model,
+        args.size,
+        budget,
+        args.seed,
+        dropout=config.dropout if args.model == "gpt" else None,
+        variant=args.variant,
+        steps=args.steps,
+        precision=args.precision,
     )
 
     out = RUNS / f"{name}.json"
