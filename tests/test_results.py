@@ -160,9 +160,18 @@ def test_the_readme_shows_the_table_as_it_is(rows):
 
 def test_every_run_says_what_was_run_where_and_how_it_went(runs):
     for name, run in runs.items():
-        about = (run["model"], run["size"], run.get("variant", ""))
-        assert name.startswith("-".join(part for part in about if part) + "-"), name
-        assert name.endswith(f"-{run['precision']}-seed{run['seed']}"), name
+        budget = Budget(**run["budget"])
+        usual = budget_for(run["model"], run["size"]).steps
+        assert name == train.run_name(
+            run["model"],
+            run["size"],
+            budget,
+            run["seed"],
+            dropout=run["config"].get("dropout"),
+            variant=run.get("variant"),
+            steps=None if budget.steps == usual else budget.steps,
+            precision=run["precision"],
+        )
         if run["model"] == "gpt":
             functions = VARIANTS[run["variant"]].functions if "variant" in run else {}
             model = MiniGPT(Config(**run["config"]), **functions)
