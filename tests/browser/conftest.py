@@ -1,13 +1,15 @@
 """The built site, served on a port of its own, and a Chromium to look at it with."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 sys.path.insert(0, str(Path(__file__).parent))
+from live import Jupyter, jupyter_server
+from opening import load
 from serve import browsing, serving
 
 
@@ -23,38 +25,19 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
-def load(browser: Browser, address: str, width: int = 1280, scheme: str = "light") -> Page:
-    """Open a page in a context of its own, formulas set, and note what it requests and says."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    page.requested, page.responses, page.complaints = [], [], []
-    page.on("request", lambda request: page.requested.append(request.url))
-    page.on("response", lambda response: page.responses.append(response))
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    page.on(
-        "console",
-        lambda line: line.type in ("error", "warning") and page.complaints.append(line.text),
-    )
-    page.on(
-        "response",
-        lambda answer: (
-            answer.status >= 400 and page.complaints.append(f"{answer.status} {answer.url}")
-        ),
-    )
-    page.goto(address, wait_until="networkidle")
-    if page.locator(".math").count():
-        page.wait_for_selector("mjx-container")
-    return page
+@pytest.fixture(scope="session")
+def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+    with jupyter_server(tmp_path_factory.mktemp("jupyter")) as server:
+        yield server
 
 
 @pytest.fixture
-def open_page(chromium: Browser, site: str):
+def open_page(chromium: Browser, site: str) -> Iterator[Callable[..., Page]]:
     """Open a page as ``open_page(name, width=..., scheme=..., fragment=...)``."""
     contexts = []
 
-    def opened(name: str, width: int = 1280, scheme: str = "light", fragment: str = "") -> Page:
-        address = f"{site}{name}.html#{fragment}".removesuffix("#")
-        page = load(chromium, address, width, scheme)
+    def opened(name: str, fragment: str = "", **how: object) -> Page:
+        page = load(chromium, f"{site}{name}.html#{fragment}".removesuffix("#"), **how)
         contexts.append(page.context)
         return page
 
