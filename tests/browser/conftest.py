@@ -1,16 +1,16 @@
-"""The built site, served on a port of its own, and a Chromium to look at it with."""
+"""The built site, served on a port of its own, and a browser to look at it with."""
 
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import BrowserContext, Page
 
 sys.path.insert(0, str(Path(__file__).parent))
 from live import Jupyter, jupyter_server
-from opening import load
-from serve import browsing, serving
+from opening import engine, load
+from serve import serving
 
 
 @pytest.fixture(scope="session")
@@ -20,9 +20,9 @@ def site() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    with browsing() as browser:
-        yield browser
+def new_context() -> Iterator[Callable[..., BrowserContext]]:
+    with engine() as context:
+        yield context
 
 
 @pytest.fixture(scope="session")
@@ -32,12 +32,13 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
 
 
 @pytest.fixture
-def open_page(chromium: Browser, site: str) -> Iterator[Callable[..., Page]]:
-    """Open a page as ``open_page(name, width=..., scheme=..., fragment=...)``."""
+def open_page(new_context: Callable[..., BrowserContext], site: str) -> Iterator[Callable]:
+    """Open a page by its name or address, as ``open_page(name, fragment, width=..., ...)``."""
     contexts = []
 
     def opened(name: str, fragment: str = "", **how: object) -> Page:
-        page = load(chromium, f"{site}{name}.html#{fragment}".removesuffix("#"), **how)
+        address = name if "://" in name else f"{site}{name}.html"
+        page = load(new_context, f"{address}#{fragment}".removesuffix("#"), **how)
         contexts.append(page.context)
         return page
 

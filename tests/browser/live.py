@@ -26,12 +26,18 @@ class Jupyter:
     def fragment(self) -> str:
         return f"live={self.url}&token={self.token}"
 
+    def ask(self, path: str, method: str = "GET") -> bytes:
+        key = {"Authorization": f"token {self.token}"}
+        with urlopen(Request(f"{self.url}/api/{path}", headers=key, method=method)) as answer:
+            return answer.read()
+
     def sessions(self) -> list[dict]:
-        asked = Request(
-            f"{self.url}/api/sessions", headers={"Authorization": f"token {self.token}"}
-        )
-        with urlopen(asked) as answer:
-            return json.load(answer)
+        return json.loads(self.ask("sessions"))
+
+    def end_sessions(self) -> None:
+        """End the kernels of the pages that were closed."""
+        for session in self.sessions():
+            self.ask(f"sessions/{session['id']}", "DELETE")
 
 
 @contextmanager

@@ -1,11 +1,26 @@
-"""How the tests open a page, and what they ask of pages of every kind."""
+"""How the tests open a page, in which engine, and what they ask of pages of every kind.
 
+    ENGINE=firefox .venv/bin/pytest tests/browser/test_explorer.py
+
+Without ENGINE it is Chromium. Firefox is Debian's or Mozilla's own. Its driver can do less: what it
+cannot do is skipped, in words.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
+import pytest
 from bs4 import BeautifulSoup
 from find_browser import ROOT
-from playwright.sync_api import Browser, Page
-from serve import SITE
+from playwright.sync_api import BrowserContext, Locator, Page, sync_playwright
+from serve import SITE, browsing
+
+ENGINE = os.environ.get("ENGINE") or "chromium"
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
+LACKS = {"scripts": "switch scripts off", "touch": "touch", "contrast": "force colours"}
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 COLOURS = (
@@ -44,14 +59,71 @@ def words(part) -> str:
     return " ".join(part.get_text().split())
 
 
-def load(
-    browser: Browser, address: str, width: int = 1280, scheme: str = "light", **options: object
-) -> Page:
-    """Open a page in a context of its own, formulas set, and note what it requests and says."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, **options
-    )
-    page = context.new_page()
+@contextmanager
+def chromium() -> Iterator[Callable[..., BrowserContext]]:
+    """Start Chromium, and give what makes a context in it."""
+    with browsing() as browser:
+
+        def context(
+            width: int = 1280,
+            scheme: str = "light",
+            scripts: bool = True,
+            touch: bool = False,
+            contrast: bool = False,
+            still: bool = False,
+            **options: object,
+        ) -> BrowserContext:
+            return browser.new_context(
+                viewport={"width": width, "height": 900},
+                color_scheme=scheme,
+                java_script_enabled=scripts,
+                has_touch=touch,
+                forced_colors="active" if contrast else "none",
+                reduced_motion="reduce" if still else "no-preference",
+                **options,
+            )
+
+        yield context
+
+
+@contextmanager
+def firefox() -> Iterator[Callable[..., BrowserContext]]:
+    """Start Firefox, once for each scheme, and give what makes a context in it."""
+    browsers = {}
+
+    with sync_playwright() as playwright:
+
+        def context(
+            width: int = 1280, scheme: str = "light", still: bool = True, **options: object
+        ) -> BrowserContext:
+            for option in options:
+                pytest.skip(f"the driver of Firefox cannot {LACKS[option]}")
+            if scheme not in browsers:
+                browsers[scheme] = playwright.firefox.launch(
+                    channel="moz-firefox",
+                    executable_path=FIREFOX,
+                    firefox_user_prefs={
+                        "layout.css.prefers-color-scheme.content-override": int(scheme == "light"),
+                        "ui.systemUsesDarkTheme": int(scheme == "dark"),
+                        "ui.prefersReducedMotion": 1,
+                    },
+                )
+            return browsers[scheme].new_context(viewport={"width": width, "height": 900})
+
+        yield context
+        for browser in browsers.values():
+            browser.close()
+
+
+def engine():
+    """Start the browser that was asked for, or Chromium where it is missing."""
+    if ENGINE not in ("chromium", "firefox"):
+        raise ValueError(f"ENGINE={ENGINE} is none that can be asked for: chromium or firefox")
+    return firefox() if ENGINE == "firefox" and FIREFOX else chromium()
+
+
+def watch(page: Page) -> None:
+    """Note what a page requests and says."""
     page.requested, page.responses, page.complaints = [], [], []
     page.on("request", lambda request: page.requested.append(request.url))
     page.on("response", lambda response: page.responses.append(response))
@@ -66,19 +138,40 @@ def load(
             answer.status >= 400 and page.complaints.append(f"{answer.status} {answer.url}")
         ),
     )
-    go(page, address)
+
+
+def load(
+    new_context: Callable[..., BrowserContext],
+    address: str,
+    before: Callable[[Page], object] = lambda page: None,
+    **how: object,
+) -> Page:
+    """Open a page in a context of its own, formulas set; ``before`` prepares the empty page."""
+    page = new_context(**how).new_page()
+    watch(page)
+    before(page)
+    page.goto(address)
+    if how.get("scripts", True):
+        page.evaluate(READY)
     return page
 
 
-def go(page: Page, address: str) -> None:
-    page.goto(address)
-    page.evaluate(READY)
+def write(field: Locator, text: str) -> None:
+    """Write into a field by the keyboard, in the place of what stood there, and confirm it."""
+    field.press("ControlOrMeta+a")
+    field.press("Delete")
+    field.press_sequentially(text)
+    field.press("Enter")
 
 
 def unfold(page: Page) -> None:
     """Open every fold, and wait until it has faded in."""
     page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
     page.evaluate(SETTLED)
+
+
+def turn_dark(page: Page) -> None:
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
 
 
 def barriers(

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 import torch
+from opening import COLOURS, barriers, turn_dark, unfold, write
 from serve import SITE
 from test_scaling_demo import Xoshiro128StarStar
-from test_site import AXE
 
 from minigpt.artifacts import load_model
 from minigpt.attention import scaled_dot_product_attention
@@ -53,11 +53,11 @@ def settled(page) -> None:
 
 def bars(page) -> dict[str, float]:
     """What the page expects next: the probability of each character that it lists."""
-    found = {}
-    for row in page.locator(".explorer-bars tbody tr").all():
-        glyph = row.locator("th span").first.inner_text()
-        found[GLYPHS.get(glyph, glyph)] = float(row.locator("td").last.inner_text().split()[0])
-    return found
+    rows = page.locator(".explorer-bars tbody").evaluate(
+        """body => [...body.rows].map((row) =>
+            [row.querySelector("th span").innerText, [...row.cells].at(-1).innerText])"""
+    )
+    return {GLYPHS.get(glyph, glyph): float(likely.split()[0]) for glyph, likely in rows}
 
 
 def expected(model: MiniGPT, text: str, temperature: float = 1.0) -> dict[str, float]:
@@ -310,8 +310,7 @@ def test_a_state_travels_in_the_address(explore, open_page, site):
     page = explore()
     page.get_by_role("textbox", name="Type anything").fill("Good night, good night!\n100%?")
     position(page).fill("12")
-    page.get_by_label("Seed").fill("7")
-    page.get_by_label("Seed").press("Enter")
+    write(page.get_by_label("Seed"), "7")
     position(page).fill("12")
     page.get_by_label("Temperature").fill("0.6")
     page.get_by_role("checkbox", name="Residual connections").uncheck()
@@ -349,8 +348,7 @@ def test_the_way_back_leads_to_the_state_before(explore):
     page.evaluate("location.hash = 'fig-explorer'")  # a place on the page, not a state
     settled(page)
     assert not mask.is_checked()
-    page.go_back()
-    page.go_back()
+    page.evaluate("history.go(-2)")
     page.wait_for_function("document.querySelector('.explorer-switches input').checked")
     settled(page)
     assert "Loss like this" not in losses(page)
@@ -470,11 +468,8 @@ def test_the_map_is_drawn_anew_in_another_theme_and_width(explore, model):
     )
 
 
-def test_a_finger_reads_a_cell_too(chromium, site):
-    context = chromium.new_context(has_touch=True, viewport={"width": 390, "height": 900})
-    page = context.new_page()
-    page.goto(f"{site}{EXPLORER}.html")
-    page.wait_for_selector(".explorer-app")
+def test_a_finger_reads_a_cell_too(explore):
+    page = explore(width=390, touch=True)
     settled(page)
     canvas = page.locator(".explorer-large")
     cell = (canvas.bounding_box()["width"] - 18) / 19
@@ -482,7 +477,6 @@ def test_a_finger_reads_a_cell_too(chromium, site):
     settled(page)
     told = page.locator(".explorer-cell").inner_text()
     assert told.startswith("Position 9 (r) reads position 4 (b)")
-    context.close()
 
 
 def test_one_position_is_followed_step_by_step_with_its_numbers(explore, model):
@@ -640,8 +634,7 @@ def test_erasing_begins_the_same_chance_again_and_a_new_seed_another_text(explor
     assert wrote == [VOCABULARY.decode(ids[7:])] * 2
     page.get_by_role("button", name="One character").click()
     settled(page)
-    page.get_by_label("Seed").fill("9")
-    page.get_by_label("Seed").press("Enter")
+    write(page.get_by_label("Seed"), "9")
     settled(page)
     assert mark.text_content() == ""
 
@@ -649,30 +642,35 @@ def test_erasing_begins_the_same_chance_again_and_a_new_seed_another_text(explor
 def test_a_seed_that_is_none_is_refused_and_the_old_one_kept(explore):
     page = explore("seed=4")
     seed = page.get_by_label("Seed")
-    seed.fill("-2")
-    seed.press("Enter")
+    write(seed, "-2")
     assert "whole number from 0 to" in page.locator(".explorer-trouble").inner_text()
     assert seed.input_value() == "4"
 
 
-def test_when_the_weights_do_not_come_the_static_figure_stays_and_the_page_says_why(chromium, site):
-    context = chromium.new_context()
-    page = context.new_page()
-    context.route("**/*.safetensors", lambda route: route.fulfill(status=503))
-    page.goto(f"{site}{EXPLORER}.html")
+def test_when_the_weights_do_not_come_the_static_figure_stays_and_the_page_says_why(open_page):
+    def fail(route):
+        route.fulfill(status=503)
+
+    page = open_page(EXPLORER, before=lambda page: page.route("**/*.safetensors", fail))
     note = page.locator(".interactive-note")
     note.wait_for()
     assert "could not be fetched: 503" in note.inner_text()
     assert page.locator("#fig-explorer svg").is_visible()
-    page.goto(f"{site}{SECTION}.html")
+    page.goto(page.url.replace(EXPLORER, SECTION))
     page.locator(".explorer-begin").click()
     note.wait_for()
-    context.unroute_all()
+    page.unroute_all()
     page.locator(".explorer-begin").click()
     page.wait_for_selector(".explorer-app")
     assert note.count() == 0
-    context.route("**/explorer/worker.js", lambda route: route.abort())
-    page.goto(f"{site}{EXPLORER}.html")
+
+
+def test_when_the_model_cannot_run_apart_the_static_figure_stays_and_the_page_says_why(open_page):
+    def stop(page):
+        page.route("**/explorer/worker.js", lambda route: route.abort())
+
+    page = open_page(EXPLORER, before=stop)
+    note = page.locator(".interactive-note")
     note.wait_for()
     assert page.locator("#fig-explorer svg").is_visible()
     page.add_init_script("window.Worker = class { constructor() { throw Error('no workers'); } }")
@@ -680,19 +678,13 @@ def test_when_the_weights_do_not_come_the_static_figure_stays_and_the_page_says_
     note.wait_for()
     assert "(no workers)" in note.inner_text()
     assert page.locator(".explorer-wait").count() == 0
-    context.close()
 
 
-def test_when_the_model_stops_the_page_says_so_and_writes_nothing_more(chromium, site):
-    context = chromium.new_context()
-    page = context.new_page()
-    page.add_init_script(
-        """window.Worker = class extends Worker {
-            constructor(...of) { super(...of); window.model = this; }
-        }"""
-    )
-    page.goto(f"{site}{EXPLORER}.html")
-    page.wait_for_selector(".explorer-app")
+def test_when_the_model_stops_the_page_says_so_and_writes_nothing_more(explore):
+    keep = """window.Worker = class extends Worker {
+        constructor(...of) { super(...of); window.model = this; }
+    }"""
+    page = explore(before=lambda page: page.add_init_script(keep))
     settled(page)
     page.evaluate("model.dispatchEvent(new ErrorEvent('error', { message: 'out of memory' }))")
     page.get_by_role("button", name="One character").click()
@@ -700,12 +692,10 @@ def test_when_the_model_stops_the_page_says_so_and_writes_nothing_more(chromium,
     told = page.locator(".explorer-trouble").inner_text()
     assert told == "The model stopped: out of memory. Loading the page again helps."
     assert page.locator(".explorer-wrote mark").text_content() == ""
-    context.close()
 
 
 def test_in_high_contrast_the_choice_and_the_bars_are_seen(explore):
-    page = explore("off=mask")
-    page.emulate_media(forced_colors="active")
+    page = explore("off=mask", contrast=True)
     for chosen in (".explorer-strip .chosen", ".explorer-grid [aria-checked=true]"):
         style = page.locator(chosen).first.evaluate("it => getComputedStyle(it).outlineStyle")
         assert style == "solid"
@@ -715,41 +705,32 @@ def test_in_high_contrast_the_choice_and_the_bars_are_seen(explore):
         assert bar.evaluate("it => getComputedStyle(it, '::before').backgroundColor") != ground
 
 
-def test_opened_from_a_file_the_page_says_why_it_only_shows_the_figure(chromium):
-    context = chromium.new_context()
-    page = context.new_page()
-    page.goto((SITE / f"{EXPLORER}.html").as_uri())
+def test_opened_from_a_file_the_page_says_why_it_only_shows_the_figure(open_page):
+    page = open_page((SITE / f"{EXPLORER}.html").as_uri())
     page.locator(".interactive-note").wait_for()
     assert "opened from a file" in page.locator(".interactive-note").inner_text()
     assert page.locator("#fig-explorer svg").is_visible()
-    context.close()
 
 
-def test_without_scripts_there_is_the_figure_and_no_empty_window(chromium, site):
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site}{EXPLORER}.html")
-    assert page.locator("#fig-explorer svg").is_visible()
-    page.goto(f"{site}{SECTION}.html")
-    assert not page.locator(".explorer").is_visible()
-    context.close()
+def test_without_scripts_there_is_the_figure_and_no_empty_window(open_page):
+    assert open_page(EXPLORER, scripts=False).locator("#fig-explorer svg").is_visible()
+    assert not open_page(SECTION, scripts=False).locator(".explorer").is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_explorer_in_use_has_no_barrier_and_does_not_scroll_sideways(explore, width, scheme):
-    page = explore("off=mask,1.2&text=Caf%C3%A9&layer=9", width=width, scheme=scheme)
-    for fold in page.locator(".explorer details").all():
-        fold.evaluate("fold => fold.open = true")
+def test_the_explorer_in_use_has_no_barrier_and_does_not_scroll_sideways(explore):
+    page = explore("off=mask,1.2&text=Caf%C3%A9&layer=9")
+    unfold(page)
     page.wait_for_selector(".explorer-station")
-    for fold in page.locator(".explorer details").all():
-        fold.evaluate("fold => fold.open = true")
+    unfold(page)
     settled(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate("Promise.all(document.getAnimations().map((a) => a.finished)).then(() => 0)")
-    page.add_script_tag(path=str(AXE))
-    found = page.evaluate("axe.run()")["violations"]
-    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert barriers(page) == []
+    turn_dark(page)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert barriers(page, rules=COLOURS) == []
     for canvas in page.locator("canvas:not([aria-hidden])").all():
         assert len(canvas.get_attribute("aria-label")) > 40
 

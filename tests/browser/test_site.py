@@ -27,10 +27,10 @@ COMPLETE = """() => {
 
 
 @pytest.fixture(scope="module", params=[*pages(), *GENERATED])
-def shown(request, chromium, site) -> Iterator[Page]:
+def shown(request, new_context, site) -> Iterator[Page]:
     """Every page in turn, loaded once for all checks that leave it as they found it."""
     query = "?q=mask" if request.param == "search" else ""
-    page = load(chromium, f"{site}{request.param}.html{query}")
+    page = load(new_context, f"{site}{request.param}.html{query}")
     page.wait_for_function(COMPLETE)
     page.of_each_kind = request.param in ONE_OF_EACH_KIND
     yield page
@@ -102,15 +102,15 @@ def test_a_page_has_no_barrier_that_axe_can_find(unfolded, scheme):
         assert barriers(unfolded, rules=COLOURS if scheme == "dark" else ()) == []
 
 
-def test_the_address_of_the_site_leads_to_its_first_page(chromium, site):
-    page = load(chromium, site)
+def test_the_address_of_the_site_leads_to_its_first_page(new_context, site):
+    page = load(new_context, site)
     page.wait_for_url(f"{site}book/index.html")
     page.context.close()
 
 
-def test_an_address_that_leads_nowhere_shows_a_page_that_leads_on(chromium, site):
+def test_an_address_that_leads_nowhere_shows_a_page_that_leads_on(new_context, site):
     address = f"{site}book/briefing/no/such/page.html"
-    page = load(chromium, address)
+    page = load(new_context, address)
     assert page.url == address
     assert page.locator("h1").inner_text() == "Page Not Found"
     assert [url for url in page.requested if not url.startswith(site)] == []
@@ -208,10 +208,8 @@ def test_a_printed_page_is_light_with_every_fold_open_and_nothing_to_click(open_
     assert max(map(int, re.findall(r"\d+", ink)[:3])) < 80
 
 
-def test_a_page_prints_with_its_folds_open_without_scripts_too(chromium, site):
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site}{MASK}.html")
+def test_a_page_prints_with_its_folds_open_without_scripts_too(open_page):
+    page = open_page(MASK, scripts=False)
     answer = page.locator(".check-answer > :not(summary)").first
     heights = []
     for media in ("screen", "print"):
@@ -219,7 +217,6 @@ def test_a_page_prints_with_its_folds_open_without_scripts_too(chromium, site):
         heights.append(answer.bounding_box())
     assert not heights[0] or heights[0]["height"] == 0
     assert heights[1]["height"] > 0
-    context.close()
 
 
 def test_the_answer_is_closed_until_the_reader_opens_it_with_the_keyboard(open_page):
@@ -259,16 +256,13 @@ def test_a_choice_is_judged_with_its_reason_and_remembered_in_this_browser(open_
     assert "0 of 10" in progress.inner_text()
 
 
-def test_without_scripts_a_question_is_a_list_and_an_ordinary_dropdown(chromium, site):
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site}{MASK}.html")
+def test_without_scripts_a_question_is_a_list_and_an_ordinary_dropdown(open_page):
+    page = open_page(MASK, scripts=False)
     question = page.locator(".check-yourself").first
     assert question.locator("ol.check-options > li").count() == 4
     assert question.get_by_role("radio").count() == 0
     question.locator("summary").click()
     assert "masks too late" in question.inner_text()
-    context.close()
 
 
 def test_formulas_are_set_in_fonts_of_the_site_and_shown_by_their_numbers(open_page, site):
