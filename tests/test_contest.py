@@ -1,11 +1,20 @@
 """The rule of the contest, on made-up results, and its list."""
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 from math import inf, log2
+from pathlib import Path
 
 import contest
+import psutil
 import pytest
 from contest import FIRST_SEED, RATE, Line
 
+import minigpt
+from minigpt.artifacts import DATA
 from minigpt.runs import Run
 from minigpt.variants import VARIANTS
 
@@ -197,3 +206,95 @@ def test_a_line_that_is_no_run_is_named(tmp_path, line, complaint):
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(ValueError, match=rf"line 3 of .*list\.csv: {complaint}"):
         contest.read_list(path)
+
+
+# The work
+
+
+def copied(folder: Path, *runs: Run, test: bool = False) -> Path:
+    """Copy what trains runs, and write a list of these; give the list."""
+    (folder / "data").mkdir(parents=True)
+    for name in ("contest.py", "train.py", "score.py", "tinyshakespeare.txt"):
+        shutil.copy(DATA / name, folder / "data")
+    shutil.copytree(Path(minigpt.__path__[0]), folder / "src" / "minigpt")
+    path = folder / "list.csv"
+    contest.write_list([Line(run, test) for run in runs], path)
+    return path
+
+
+def started(path: Path) -> subprocess.Popen:
+    """Start to train the runs of a list in the copy beside it, two at a time."""
+    command = [sys.executable, "data/contest.py", "--list", str(path), "--jobs", "2"]
+    environment = os.environ | {"PYTHONPATH": str(path.parent / "src")}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, cwd=path.parent, env=environment, **pipes)
+
+
+def records(path: Path) -> dict[str, dict]:
+    found = (path.parent / "data" / "runs").glob("*.json")
+    return {record.stem: json.loads(record.read_text()) for record in found}
+
+
+def worker_that_trains(main: subprocess.Popen, runs: list[Run]) -> psutil.Process | None:
+    """Find a worker in the middle of a run whose state is on file."""
+    for worker in psutil.Process(main.pid).children(recursive=True):
+        opened = {Path(file.path) for file in worker.open_files()}
+        for lock in opened:
+            state = lock.with_suffix(".safetensors")
+            if lock.suffix == ".lock" and state.exists() and lock.stem in {r.name for r in runs}:
+                return worker
+    return None
+
+
+@pytest.mark.long
+def test_a_worker_that_is_killed_in_mid_run_loses_no_run_and_repeats_none(tmp_path):
+    runs = [Run("lstm", "quick", 0.01, 0.1, seed, steps=400) for seed in range(3)]
+    path = copied(tmp_path / "disturbed", *runs, test=True)
+    main = started(path)
+    try:
+        killed = None
+        while killed is None and main.poll() is None:
+            killed = worker_that_trains(main, runs)
+        assert killed is not None, main.communicate()[0]
+        killed.kill()
+        said, _ = main.communicate()
+    finally:
+        main.kill()
+    assert main.returncode == 0, said
+    assert records(path).keys() == {run.name for run in runs}
+    for run in runs:
+        assert said.count(f"{run.name} is finished") == 1
+
+    undisturbed = copied(tmp_path / "undisturbed", *runs)
+    said, _ = started(undisturbed).communicate()
+    for name, record in records(undisturbed).items():
+        assert records(path)[name]["curve"] == record["curve"]
+        assert record["test"] is None
+        assert len(records(path)[name]["test_blocks"]) == 121
+
+    before = {file: file.stat().st_mtime_ns for file in path.parent.glob("data/runs/*.json")}
+    again = started(path)
+    said, _ = again.communicate()
+    assert again.returncode == 0
+    assert "is finished" not in said
+    assert before == {file: file.stat().st_mtime_ns for file in before}
+
+
+@pytest.mark.slow
+def test_a_run_that_diverges_stays_on_file_without_a_score(tmp_path):
+    path = copied(tmp_path, Run("lstm", "quick", 1e30, 0.0, steps=3), test=True)
+    main = started(path)
+    said, _ = main.communicate()
+    assert main.returncode == 0, said
+    ((_, record),) = records(path).items()
+    assert (record["diverged"], record["valid"], record["test"]) == (3, None, None)
+
+
+def test_a_list_with_a_line_that_is_none_starts_nothing(tmp_path):
+    path = copied(tmp_path, Run("lstm", "quick", 0.01, 0.0))
+    path.write_text(path.read_text().replace("quick", "huge"))
+    main = started(path)
+    said, _ = main.communicate()
+    assert main.returncode == 2
+    assert said.strip() == (f"line 2 of {path}: size is 'huge', not one of full, quick, long, lab3")
+    assert not records(path)
