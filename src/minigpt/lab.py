@@ -31,6 +31,7 @@ from minigpt.corpus import Corpus, load_corpus, random_batch
 from minigpt.evaluation import Score
 from minigpt.lstm import LSTM
 from minigpt.model import MiniGPT
+from minigpt.runs import reported
 from minigpt.training import Budget, History, budget_for, training_step
 
 Size = Literal["full", "quick"]
@@ -300,11 +301,7 @@ def ngram_nats(name: str = "trigram") -> float:
 
 def recorded_curves(size: Size) -> list[list[dict]]:
     """Give the validation curves of the committed mini-GPTs of a budget, one per seed."""
-    budget = asdict(budget_for("gpt", size))
-    runs = [read_json(path) for path in sorted((DATA / "runs").glob(f"gpt-{size}-*.json"))]
-    kept = [run for run in runs if run["budget"] == budget and "variant" not in run]
-    default = asdict(MiniGPT().config)
-    return [run["curve"] for run in kept if run["config"] == default]
+    return [record["curve"] for record in reported("gpt", size)]
 
 
 # --- A lost runtime -------------------------------------------------------------------------------
