@@ -8,11 +8,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# As many workers as the machine has processors, up to four: each has a browser and a server of its own.
+PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist worksteal --durations 25
+
 # The cache of executed cells does not see a change in what the cells are made from besides their own
 # text, so the book is built anew when any of it has changed. Most of the time goes into the lab's
 # training: MINIGPT_STEPS=20 make book cuts it short for a look at a page.
 
-.PHONY: help book serve preview preflight test quick bench runs lab notebooks adopt adopted \
+.PHONY: help book serve preview preflight test test-long engines quick bench runs lab notebooks adopt adopted \
 	colab-check report-failure clean
 
 help:  ## list the targets
@@ -43,11 +46,22 @@ test: .venv/ready node_modules/ready  ## check everything, after a build of the 
 	$(BIN)/ruff format --check .
 	rm -rf _build
 	$(MAKE) book
-	$(BIN)/pytest
+	$(PYTEST) -m "not long"
 
-quick: .venv/ready  ## the two-minute part of the tests, for daily work
+quick: .venv/ready  ## the part of the tests that takes a minute, for daily work
 	$(BIN)/ruff check .
-	$(BIN)/pytest -m "not slow" --ignore tests/browser
+	$(PYTEST) -m "not slow and not long" --ignore tests/browser
+
+test-long: .venv/ready node_modules/ready  ## what takes too long for each change: a whole training, the other browsers
+	$(BIN)/python tests/browser/find_browser.py
+	$(MAKE) book
+	$(PYTEST) -m long
+	ENGINE=firefox $(PYTEST) -m "not long" tests/browser/test_engine.py tests/browser/test_explorer.py tests/browser/test_scaling_demo.py
+
+engines:  ## install the other browsers, Firefox and WebKit, on Debian or Ubuntu (asks for root)
+	@root=$$(test "$$(id -u)" = 0 || echo sudo); $$root apt-get update -q; \
+	$$root apt-get install -qy --no-install-recommends webkit2gtk-driver xvfb xauth; \
+	command -v firefox || command -v firefox-esr || $$root apt-get install -qy --no-install-recommends firefox-esr
 
 bench: .venv/ready node_modules/ready  ## time what the course says about speed, on an idle machine; weigh the built pages
 	$(BIN)/python data/bench.py

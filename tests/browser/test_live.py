@@ -175,18 +175,18 @@ def test_live_code_has_no_barrier_that_axe_can_find_and_fits_a_telephone(live):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", with_cells())
-def test_every_cell_runs_from_top_to_bottom_and_again_in_any_order(live, name):
+def test_every_cell_runs_in_any_order(live, name):
     page = live(name)
     unfold(page)
     drawings = page.locator("article svg.drawing").count()
-    page.get_by_role("button", name="Run all").click()
-    expect(status(page)).to_have_text("All cells of the page have run.", timeout=10 * MINUTE)
-    assert errors(page) == []
     numbers = list(range(1, page.locator("article .cell").count() + 1))
     random.Random(name).shuffle(numbers)
     if name.startswith("labs/"):  # a stub that runs again takes back what its checkpoint has lent
+        page.get_by_role("button", name="Run all").click()
+        expect(status(page)).to_have_text("All cells of the page have run.", timeout=10 * MINUTE)
+        assert errors(page) == []
         numbers = [max(numbers)]
-    for number in numbers:
+    for number in numbers:  # those above that have not run yet run before it
         run(page, number, minutes=10)
         assert errors(page) == []
     assert page.locator("article svg.drawing").count() == drawings
