@@ -35,7 +35,7 @@ TABLE = """return Object.fromEntries([...document.querySelector(".scaling-number
 @pytest.fixture(scope="module")
 def webkit() -> Iterator[WebKitGTK]:
     if not (DRIVER and SCREEN and BROWSER):
-        pytest.skip("there is no WebKit on this machine: make engines installs it")
+        pytest.skip("there is no WebKit here: make engines installs it")
     command = [SCREEN, "-displayfd", "1", "-screen", "0", "1280x900x24"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
