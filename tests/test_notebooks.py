@@ -9,16 +9,14 @@ import sysconfig
 import venv
 from pathlib import Path
 
+import build
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from minigpt import checks
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "labs"))
-
-import build  # noqa: E402
-
-from minigpt import checks  # noqa: E402
 
 MINUTES = {0: 3, 1: 12, 2: 8, 3: 6, 4: 14, 5: 7}
 LAB, VARIANTS = build.SOURCES
@@ -382,7 +380,7 @@ def test_the_student_s_notebooks_run_in_colab_untouched(tmp_path):
 
     folder = tmp_path / "colab"
     done = subprocess.run(
-        [interpreter, str(ROOT / "tests" / "run_as_colab.py"), str(ROOT), str(folder)],
+        [interpreter, str(ROOT / "labs" / "colab" / "run.py"), str(ROOT), str(folder)],
         capture_output=True,
         text=True,
         cwd=tmp_path,

@@ -76,7 +76,6 @@ def test_ten_questions_are_asked_and_three_of_them_in_the_room():
 
 
 def test_the_minutes_of_the_sections_follow_each_other_and_sum_to_55(tmp_path):
-    sys.path.insert(0, str(ROOT / "book" / "extensions"))
     from section_head import agenda
     from sphinx.errors import ExtensionError
 
@@ -114,7 +113,6 @@ def test_every_page_is_in_the_table_of_contents():
 
 
 def test_the_readme_shows_the_results_as_they_were_measured():
-    sys.path.insert(0, str(DATA))
     from measure import with_results
 
     readme = (ROOT / "README.md").read_text()
