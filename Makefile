@@ -41,7 +41,7 @@ preflight: .venv/ready node_modules/ready  ## see on the evening before class wh
 	@$(BIN)/python book/preflight/preflight.py $(ARGS)
 
 test: .venv/ready node_modules/ready  ## check everything, after a build of the book from nothing
-	$(BIN)/python tests/browser/find_browser.py
+	$(BIN)/python book/browser/find_browser.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf _build
@@ -53,7 +53,7 @@ quick: .venv/ready  ## the part of the tests that takes a minute, for daily work
 	$(PYTEST) -m "not slow and not long" --ignore tests/browser
 
 test-long: .venv/ready node_modules/ready  ## what takes too long for each change: a whole training, the other browsers
-	$(BIN)/python tests/browser/find_browser.py
+	$(BIN)/python book/browser/find_browser.py
 	$(MAKE) book
 	$(PYTEST) -m long
 	ENGINE=firefox $(PYTEST) -m "not long" tests/browser/test_engine.py tests/browser/test_explorer.py tests/browser/test_scaling_demo.py
@@ -94,9 +94,9 @@ colab-check:  ## run the lab under the versions that Colab has (downloads severa
 	@$(COLAB_PYTHON) -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(COLAB_VERSION)")' || \
 		{ echo "Colab's Python is $(COLAB_VERSION) and there is none: make colab-check COLAB_PYTHON=/path/to/it" >&2; exit 1; }
 	test -x .colab/bin/python || $(COLAB_PYTHON) -m venv .colab
-	.colab/bin/python -m pip install --disable-pip-version-check -q -r tests/colab-versions.txt safetensors tqdm nbclient
+	.colab/bin/python -m pip install --disable-pip-version-check -q -r labs/colab/versions.txt safetensors tqdm nbclient
 	rm -rf .colab/run
-	.colab/bin/python tests/run_as_colab.py . .colab/run
+	.colab/bin/python labs/colab/run.py . .colab/run
 
 report-failure:  # for .github/workflows/weekly.yml
 	@.github/report-failure

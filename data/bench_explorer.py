@@ -9,7 +9,7 @@ import sys
 
 from minigpt.artifacts import DATA
 
-sys.path.append(str(DATA.parent / "tests" / "browser"))
+sys.path.append(str(DATA.parent / "book" / "browser"))
 from serve import browsing, serving
 
 MODEL = """async (base) => {

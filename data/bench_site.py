@@ -13,7 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Response
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "browser"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "book" / "browser"))
 from serve import browsing, pages, serving
 
 TEXT = ("text/", "application/javascript", "application/json", "image/svg+xml")

@@ -1,16 +1,11 @@
 """Fixtures shared by the test files."""
 
-import sys
-
 import pytest
 import torch
 
-from minigpt.artifacts import DATA, load_model
+from minigpt.artifacts import load_model
 from minigpt.corpus import Corpus, load_corpus
 from minigpt.model import MiniGPT
-
-# The producers of data/ are scripts beside what they produce, not part of the package.
-sys.path.append(str(DATA))
 
 # Small models have nothing to share out among threads, and on a busy machine threads wait for each
 # other at every step.

@@ -6,14 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import adopt
+import links
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "labs"))
-
-import adopt  # noqa: E402
-import links  # noqa: E402
 
 
 @pytest.fixture

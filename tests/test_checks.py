@@ -2,15 +2,11 @@
 
 import functools
 import re
-import sys
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-from wrong_answers.bank import answers
+from answers.bank import answers
 
 from minigpt import checks
 from minigpt.checks import attention as attention_mistakes

@@ -1,18 +1,15 @@
 """The plan of the class, and what its pages take from the briefing, the lab and the bank."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from class_plan import INDEX, LAB, clock_time, plan
+from instructor import example, questions
+from section_head import front_matter
+from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "book" / "extensions"))
-
-from class_plan import INDEX, LAB, clock_time, plan  # noqa: E402
-from instructor import example, questions  # noqa: E402
-from section_head import front_matter  # noqa: E402
-from sphinx.errors import ExtensionError  # noqa: E402
 
 BRIEFING = sorted((ROOT / "book" / "briefing").glob("0*.md"))
 NOTES = ROOT / "book" / "instructor"

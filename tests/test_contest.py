@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from math import inf, log2
 from pathlib import Path
 
@@ -238,7 +239,10 @@ def records(path: Path) -> dict[str, dict]:
 def worker_that_trains(main: subprocess.Popen, runs: list[Run]) -> psutil.Process | None:
     """Find a worker in the middle of a run whose state is on file."""
     for worker in psutil.Process(main.pid).children(recursive=True):
-        opened = {Path(file.path) for file in worker.open_files()}
+        try:
+            opened = {Path(file.path) for file in worker.open_files()}
+        except psutil.Error:  # it has ended meanwhile
+            continue
         for lock in opened:
             state = lock.with_suffix(".safetensors")
             if lock.suffix == ".lock" and state.exists() and lock.stem in {r.name for r in runs}:
@@ -255,6 +259,8 @@ def test_a_worker_that_is_killed_in_mid_run_loses_no_run_and_repeats_none(tmp_pa
         killed = None
         while killed is None and main.poll() is None:
             killed = worker_that_trains(main, runs)
+            with suppress(subprocess.TimeoutExpired):
+                main.wait(0.1)
         assert killed is not None, main.communicate()[0]
         killed.kill()
         said, _ = main.communicate()

@@ -14,17 +14,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import nbformat
+import preflight_checks as checks
+import preflight_links as links
 import pytest
+from preflight import SITE
+from preflight_checks import Failed, Skipped, Warned
 
 from minigpt.artifacts import DATA
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "book" / "preflight"), str(ROOT / "book" / "extensions")]
-
-import preflight_checks as checks  # noqa: E402
-import preflight_links as links  # noqa: E402
-from preflight import SITE  # noqa: E402
-from preflight_checks import Failed, Skipped, Warned  # noqa: E402
 
 # The machine
 

@@ -10,18 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import review
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-from wrong_answers.bank import answers
+from answers.bank import answers
 
 from minigpt import checks, lab
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "labs"))
-
-import review  # noqa: E402
-
 NAMES = [*checks.CORE, *checks.CHALLENGE]
 READS_AHEAD = "def causal_mask(T):\n    return torch.ones(T, T).tril(1).bool()\n"
 RIGHT_MASK = "def causal_mask(T):\n    return torch.ones(T, T).tril().bool()\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from exercises import exercises
 
 from minigpt.artifacts import DATA, read_json
 
@@ -61,22 +62,18 @@ def test_every_link_to_another_site_is_encrypted(page):
     assert re.findall(r"http://[^\s)]*", page.read_text()) == []
 
 
-def test_ten_questions_are_asked_and_three_of_them_in_the_room():
-    questions, in_the_room = [], []
+def test_every_question_has_an_answer_and_three_are_asked_in_the_room():
+    in_the_room = []
     for page in PAGES:
         for question in page.read_text().split("::::{check-yourself}")[1:]:
-            questions.append(page.name)
             if re.match(r"[^\n]*\n:minutes: 2\n", question):
                 in_the_room.append(page.name[:2])
             assert question.count(":right:") <= 1
             assert ":::{answer}" in question
-    assert len(questions) == 10
     assert sorted(in_the_room) == ["02", "03", "06"]
-    assert 'data-checks="10"' in (ROOT / "book" / "index.md").read_text()
 
 
 def test_the_minutes_of_the_sections_follow_each_other_and_sum_to_55(tmp_path):
-    sys.path.insert(0, str(ROOT / "book" / "extensions"))
     from section_head import agenda
     from sphinx.errors import ExtensionError
 
@@ -92,12 +89,13 @@ def test_the_minutes_of_the_sections_follow_each_other_and_sum_to_55(tmp_path):
 
 
 def test_every_section_leads_to_its_exercises_and_to_colab():
-    exercises = {1: "0", 2: "1", 3: "2", 4: "5", 5: "3", 6: "0", 7: "04", 8: "4"}
     for page in PAGES:
         if section := re.search(r"^section: (\d)$", page.read_text(), re.M):
             box = page.read_text().split(":::{admonition} In the lab")[1].split("\n:::\n")[0]
-            for number in exercises[int(section[1])]:
-                assert f"<exercise-{number}>`" in box, page.name
+            leaning = {str(one.number) for one in exercises() if int(section[1]) in one.sections}
+            named = set(re.findall(r"\{exercise\}`(\d)`", box))
+            assert named >= leaning, page.name
+            assert named, page.name
             assert "[in Colab](colab:lab)" in box, page.name
 
 
@@ -114,7 +112,6 @@ def test_every_page_is_in_the_table_of_contents():
 
 
 def test_the_readme_shows_the_results_as_they_were_measured():
-    sys.path.insert(0, str(DATA))
     from measure import with_results
 
     readme = (ROOT / "README.md").read_text()

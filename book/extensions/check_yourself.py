@@ -15,16 +15,25 @@ The full answer.
 :::
 ::::
 
+```{check-count}
+```
+
+is where the reader is told how many of all questions were answered right.
+
 Without a script this is the question, its options as a list, and a dropdown with the answer and the
 reasons. book/assets/check-yourself.js turns the list into a choice.
 """
 
+import re
 from html import escape
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
+
+BOOK = Path(__file__).resolve().parents[1]
 
 
 class Tag(nodes.General, nodes.Element):
@@ -126,9 +135,22 @@ class CheckYourself(SphinxDirective):
         return [box]
 
 
+def count(book: Path = BOOK) -> int:
+    """Count the questions of all pages."""
+    pages = (page.read_text(encoding="utf-8") for page in book.rglob("*.md"))
+    return sum(len(re.findall(r"^::::\{check-yourself\}", page, re.M)) for page in pages)
+
+
+class CheckCount(SphinxDirective):
+    def run(self):
+        self.env.note_reread()  # any page may get a question
+        return [tag("div", data_checks=str(count()))]
+
+
 def setup(app):
     app.add_node(Tag, html=(visit, depart))
     app.add_directive("check-yourself", CheckYourself)
+    app.add_directive("check-count", CheckCount)
     app.add_directive("choice", Choice)
     app.add_directive("answer", Answer)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "version": "1"}

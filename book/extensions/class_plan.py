@@ -23,6 +23,7 @@ from pathlib import Path
 
 from check_yourself import tag
 from docutils import nodes
+from exercises import LAB, exercises
 from section_head import agenda
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
@@ -30,7 +31,6 @@ from sphinx.util.docutils import SphinxDirective
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = ROOT / "book" / "index.md"
 BRIEFING = ROOT / "book" / "briefing"
-LAB = ROOT / "labs" / "source" / "lab5_transformer.py"
 TIMES = ROOT / "data" / "lab.json"
 
 
@@ -64,13 +64,6 @@ def announced(index: Path = INDEX) -> dict[str, int]:
     return {"start": 60 * hour + minute, **lengths}
 
 
-def exercises(source: Path = LAB) -> list[tuple[int, str, int]]:
-    """List the exercises of the lab: number, title, minutes."""
-    pattern = r"^# ### Exercise (\d) · (.+)\n#\n# \*(\d+) minutes"
-    found = re.findall(pattern, source.read_text(encoding="utf-8"), re.M)
-    return [(int(number), title, int(minutes)) for number, title, minutes in found]
-
-
 def plan(index: Path = INDEX, briefing: Path = BRIEFING, lab: Path = LAB) -> list[Part]:
     """List the parts of the class in order, without a gap.
 
@@ -95,7 +88,7 @@ def plan(index: Path = INDEX, briefing: Path = BRIEFING, lab: Path = LAB) -> lis
             f"the sections take {clock} minutes, and {times['briefing']} are announced"
         )
     tasks = exercises(lab)
-    spare = times["lab"] - sum(minutes for *_, minutes in tasks)
+    spare = times["lab"] - sum(task.minutes for task in tasks)
     if spare <= 0:
         raise ExtensionError(
             f"the exercises leave {spare} of the lab's {times['lab']} minutes for its set-up"
@@ -104,11 +97,11 @@ def plan(index: Path = INDEX, briefing: Path = BRIEFING, lab: Path = LAB) -> lis
         Part("set-up", "Set-up of the lab", "[Set-up](/labs/lab5_transformer.ipynb)", clock, spare)
     )
     clock += spare
-    for number, title, minutes in tasks:
-        name = f"Exercise {number} · {title}"
-        link = f"{{ref}}`{name} <exercise-{number}>`"
-        parts.append(Part(f"exercise-{number}", name, link, clock, minutes))
-        clock += minutes
+    for task in tasks:
+        name = f"Exercise {task.number} · {task.title}"
+        link = f"{{ref}}`{name} <exercise-{task.number}>`"
+        parts.append(Part(f"exercise-{task.number}", name, link, clock, task.minutes))
+        clock += task.minutes
     parts.append(Part("debrief", "Debrief", "[Debrief](/book/debrief.md)", clock, times["debrief"]))
     if clock + times["debrief"] != times["total"]:
         raise ExtensionError(

@@ -10,7 +10,7 @@ upside down
 diagonal left out
 ```
 
-shows, for each idea, an answer from the bank of wrong answers (tests/wrong_answers/) and what the
+shows, for each idea, an answer from the bank of wrong answers (labs/answers/) and what the
 checkpoint says to it: the answer is judged while the page is made.
 
 {explore}`the mask taken off <text=To be,&off=mask>` is a link to the explorer in that state; \\n in
@@ -32,9 +32,9 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from minigpt import checks
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.append(str(ROOT / "labs"))
 
-from wrong_answers.bank import answers  # noqa: E402
+from answers.bank import answers  # noqa: E402
 
 QUESTION = re.compile(r"^::::\{check-yourself\} ([^\n]+)\n(.*?)^::::$", re.M | re.S)
 CHOICE = re.compile(r"^:::\{choice\} ([^\n]+)\n(:right:\n)?(.*?)^:::$", re.M | re.S)
@@ -106,7 +106,7 @@ class WrongAnswers(SphinxDirective):
     def run(self):
         name = self.arguments[0]
         for path in (
-            ROOT / "tests" / "wrong_answers" / f"{name}.py",
+            ROOT / "labs" / "answers" / f"{name}.py",
             *(ROOT / "src" / "minigpt" / "checks").glob("*.py"),
         ):
             self.env.note_dependency(str(path))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / part) for part in ("src", "data", "book/extensions", "tests/browser")]
+sys.path += [str(ROOT / part) for part in ("src", "data", "book/extensions", "book/browser")]
 
 TEXT = "Good morrow, "  # what the explorer is given to write on from
 SHOWN = 4  # so many of a list are named
@@ -113,7 +113,7 @@ def browser() -> str:
     try:
         return find()[0]
     except RuntimeError as error:
-        raise Failed(str(error), ".venv/bin/python tests/browser/find_browser.py") from error
+        raise Failed(str(error), ".venv/bin/python book/browser/find_browser.py") from error
 
 
 def disk(folder: Path, needed: int) -> str:

@@ -95,6 +95,7 @@ class History:
     steps: int = 0  # done so far
     seconds: float = 0.0  # spent in them, validation left out
     curve: list[dict] = field(default_factory=list)  # step, training loss since the last one, valid
+    precision: str = "float32"  # of the matrix products
 
 
 def train_lm(
@@ -132,7 +133,7 @@ def train_lm(
     device = next(model.parameters()).device
     optimizer = _optimizer(model, budget)
     batches = torch.Generator().manual_seed(seed)
-    history = History()
+    history = History(precision=str(precision).removeprefix("torch."))
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)

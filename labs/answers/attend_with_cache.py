@@ -2,8 +2,8 @@
 
 import torch
 
+from answers.bank import right, wrong
 from minigpt.attention import causal_mask
-from wrong_answers.bank import right, wrong
 
 
 def joined(layer, V_bar):

@@ -2,7 +2,7 @@
 
 import torch
 
-from wrong_answers.bank import right, wrong
+from answers.bank import right, wrong
 
 # Right
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from wrong_answers.bank import right, wrong
+from answers.bank import right, wrong
 
 # Right
 

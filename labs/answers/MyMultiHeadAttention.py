@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from answers.bank import right, wrong
 from minigpt.attention import scaled_dot_product_attention
-from wrong_answers.bank import right, wrong
 
 
 class Given(nn.Module):

@@ -27,5 +27,5 @@ def right(answer=None, *, note: str | None = None):
 
 def answers(name: str) -> list:
     """List the answers in the module of that name, in order of definition."""
-    module = import_module(f"wrong_answers.{name}")
+    module = import_module(f"answers.{name}")
     return [answer for answer in vars(module).values() if hasattr(answer, "misconception")]

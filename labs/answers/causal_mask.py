@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from wrong_answers.bank import right, wrong
+from answers.bank import right, wrong
 
 # Right
 

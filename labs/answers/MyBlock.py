@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from answers import MyMultiHeadAttention as layers
+from answers.bank import right, wrong
 from minigpt.attention import MultiHeadAttention, scaled_dot_product_attention
 from minigpt.model import FeedForward
-from wrong_answers import MyMultiHeadAttention as layers
-from wrong_answers.bank import right, wrong
 
 
 class Given(nn.Module):

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from wrong_answers.bank import right, wrong
+from answers.bank import right, wrong
 
 # Right
 

@@ -4,8 +4,8 @@ import math
 
 import torch
 
-from wrong_answers.bank import right, wrong
-from wrong_answers.sinusoidal_table import filled
+from answers.bank import right, wrong
+from answers.sinusoidal_table import filled
 
 
 def angles_of(x, start=0):

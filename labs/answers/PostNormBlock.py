@@ -4,9 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from answers.bank import right, wrong
 from minigpt.attention import MultiHeadAttention, scaled_dot_product_attention
 from minigpt.model import FeedForward
-from wrong_answers.bank import right, wrong
 
 
 class Given(nn.Module):

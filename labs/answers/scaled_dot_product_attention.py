@@ -7,7 +7,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from wrong_answers.bank import right, wrong
+from answers.bank import right, wrong
 
 # Right
 

@@ -1,6 +1,6 @@
 """Run the student's notebooks as Google Colab would: elsewhere, without the package, from a clone.
 
-    python tests/run_as_colab.py REPOSITORY FOLDER
+    python labs/colab/run.py REPOSITORY FOLDER
 
 REPOSITORY is a folder that holds the course; a copy of it, with its changes, is committed to a
 repository of its own, from which the first notebook clones; the second finds that clone. FOLDER is
