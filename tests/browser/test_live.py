@@ -14,7 +14,6 @@ MASK = "book/briefing/03-causal-mask"
 LAB = "labs/lab5_transformer"
 HEADS = "book/briefing/04-multi-head-attention"
 MINUTE = 60_000  # ms
-FIVE_SECONDS = 5_000
 COUNTER = "import builtins\nbuiltins.n = getattr(builtins, 'n', 0) + 1\nprint('run', builtins.n)"
 FOREVER = "while True:\n    pass"
 
@@ -313,7 +312,7 @@ def test_a_server_on_this_computer_is_remembered_by_any_of_its_names(open_page, 
     assert page.locator(".live-bar").count() == 0
     page.on("request", lambda request: page.requested.append(request.url))
     press(page)
-    expect(status(page)).to_contain_text("Nothing answers at", timeout=FIVE_SECONDS)
+    expect(status(page)).to_contain_text("Nothing answers at", timeout=MINUTE)
     assert f"http://{host}:1/some/folder/api/status" in page.requested
 
 
@@ -330,7 +329,7 @@ def test_a_local_server_that_is_gone_leaves_the_choice_of_binder(open_page, hub)
 def test_a_wrong_token_is_named(open_page, jupyter):
     page = open_page(MASK, fragment=f"live={jupyter.url}&token=wrong")
     press(page)
-    expect(status(page)).to_contain_text("Its token may be a new one", timeout=FIVE_SECONDS)
+    expect(status(page)).to_contain_text("Its token may be a new one", timeout=MINUTE)
 
 
 def test_without_a_repository_binder_is_not_even_tried(open_page, hub):
@@ -397,20 +396,23 @@ def test_cancel_leaves_binder_s_queue(open_page, hub):
 
 
 def test_offline_it_says_so_within_five_seconds(open_page, hub):
+    # Seconds are what a busy machine has none of: how long the page waits stands in its script.
+    waits = re.search(r"PATIENCE = ([\d_]+)", (SITE / "_static/live/server.js").read_text())
+    assert int(waits[1]) < 5000
     page = open_page(MASK)
     configure(page, placeholder=False, hub="http://127.0.0.1:1")
     press(page)
-    expect(status(page)).to_contain_text("You are probably offline", timeout=FIVE_SECONDS)
+    expect(status(page)).to_contain_text("You are probably offline", timeout=MINUTE)
     hub.silent = True
     configure(page, hub=hub.address)
     page.get_by_role("button", name="Try again").click()
-    expect(status(page)).to_contain_text("You may be offline", timeout=FIVE_SECONDS)
+    expect(status(page)).to_contain_text("You may be offline", timeout=MINUTE)
     page.get_by_role("button", name="Cancel").click()
     expect(status(page)).to_contain_text("Cancelled")
     hub.silent = False
     page.context.set_offline(True)
     page.get_by_role("button", name="Try again").click()
-    expect(status(page)).to_contain_text("You are probably offline", timeout=FIVE_SECONDS)
+    expect(status(page)).to_contain_text("You are probably offline", timeout=MINUTE)
     assert len(hub.asked) == 1
 
 
@@ -418,7 +420,7 @@ def test_a_site_that_is_out_of_reach_is_named(open_page):
     page = open_page(MASK)
     page.context.set_offline(True)
     press(page)
-    expect(status(page)).to_contain_text("You may be offline", timeout=FIVE_SECONDS)
+    expect(status(page)).to_contain_text("You may be offline", timeout=MINUTE)
 
 
 def test_a_page_opened_from_a_file_says_why_its_code_cannot_run(open_page):
