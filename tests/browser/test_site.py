@@ -104,7 +104,8 @@ def test_a_page_has_no_barrier_that_axe_can_find(unfolded, scheme):
 
 
 def test_the_address_of_the_site_leads_to_its_first_page(new_context, site):
-    page = load(new_context, site)
+    page = new_context().new_page()
+    page.goto(site)
     page.wait_for_url(f"{site}book/index.html")
     page.context.close()
 
