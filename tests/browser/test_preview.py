@@ -302,7 +302,7 @@ def test_somebody_s_work_in_the_lab_is_kept_and_told_of_and_work_in_a_copy_build
     for name in ("labs/source/set_up.py", "book/extensions/links.py"):
         write(book / name, (ROOT / name).read_text())
     address = yaml.safe_load((ROOT / "_config.yml").read_text())
-    parts = {name: address[name] for name in ("repository", "html")}
+    parts = {"repository": address["repository"], "html": {"baseurl": address["html"]["baseurl"]}}
     write(book / "_config.yml", CONFIG + yaml.safe_dump(parts))
     write(book / "_toc.yml", TOC.replace(", {file: labs/lab}", ""))
     (book / "src" / "minigpt").symlink_to(ROOT / "src" / "minigpt")
