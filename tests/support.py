@@ -62,7 +62,12 @@ def copy_of_the_course(folder: Path, *left_out: str) -> Path:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
-    who = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
-    for step in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "a fork"]):
-        subprocess.run(["git", "-C", folder, *step], check=True, capture_output=True)
+    commit_all(folder)
     return folder
+
+
+def commit_all(folder: Path) -> None:
+    """Make a repository of a folder and commit what is in it."""
+    who = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+    for step in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all of it"]):
+        subprocess.run(["git", "-C", folder, *step], check=True, capture_output=True)

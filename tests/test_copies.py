@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,16 +14,29 @@ sys.path.append(str(ROOT / "labs"))
 
 import build  # noqa: E402
 import copies  # noqa: E402
+from support import commit_all  # noqa: E402
 
 LAB = "labs/lab5_transformer.ipynb"
 SOLVED = "labs/solved/lab5_transformer.ipynb"
 
 
 @pytest.fixture
-def course(fork, monkeypatch) -> Path:
-    """A fork, for which build.py and copies.py work."""
-    monkeypatch.setattr(copies, "ROOT", fork)
-    return fork
+def course(tmp_path, monkeypatch) -> Path:
+    """Commit two notebooks to a repository of their own, for which build.py and copies.py work."""
+    monkeypatch.setattr(copies, "ROOT", tmp_path)
+    for name in (LAB, SOLVED):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    commit_all(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def bare(tmp_path) -> Path:
+    """A folder with what make needs before it runs anything of the course."""
+    for name in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    return tmp_path
 
 
 def worked_in(notebook: Path, count: int = 1) -> bytes:
@@ -153,21 +167,22 @@ def test_no_target_of_make_overwrites_or_removes_somebody_s_work(fork):
     assert ignored.stdout == ""
 
 
-def test_an_environment_of_python_that_make_did_not_make_is_left_alone(fork):
-    own = fork / ".venv" / "own"
+def test_an_environment_of_python_that_make_did_not_make_is_left_alone(bare):
+    own = bare / ".venv" / "own"
     own.parent.mkdir()
     own.write_text("mine")
-    (fork / "_build").mkdir()
-    done = subprocess.run(["make", "notebooks"], cwd=fork, capture_output=True, text=True)
+    (bare / "_build").mkdir()
+    command = ["make", ".venv/ready", "PYTHON=false"]  # which would be asked next
+    done = subprocess.run(command, cwd=bare, capture_output=True, text=True)
     assert done.returncode != 0
     assert "make did not make it: give it another name" in done.stderr
-    done = make(fork, "clean")
+    done = make(bare, "clean")
     assert "left .venv alone" in done.stdout
-    assert not (fork / "_build").exists()
+    assert not (bare / "_build").exists()
     assert [path.name for path in own.parent.iterdir()] == ["own"]
-    (fork / ".venv" / "ready").touch()
-    make(fork, "clean")
-    assert not (fork / ".venv").exists()
+    (bare / ".venv" / "ready").touch()
+    make(bare, "clean")
+    assert not (bare / ".venv").exists()
 
 
 def test_the_set_up_cell_finds_the_course_around_a_copy(tmp_path):
@@ -202,6 +217,22 @@ printf '%s\\n' "$@" >> asked
 TYPED = """$(shell touch ran)$(touch ran)`touch ran`${shell touch ran}";touch ran;'"""
 
 
+def that_write_down(fork: Path, *programs: str) -> None:
+    for program in programs:
+        path = fork / ".venv" / "bin" / program
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(WRITES_DOWN)
+        path.chmod(0o755)
+
+
+def test_the_makefile_s_own_names_cannot_be_given_another_meaning(bare):
+    that_write_down(bare, "python")
+    done = make(bare, "notebooks", f"BIN={TYPED}")
+    assert done.returncode == 0, done.stderr
+    assert (bare / "asked").read_text() == "labs/build.py\n"
+    assert not (bare / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("target", "name"),
     [
@@ -216,23 +247,19 @@ TYPED = """$(shell touch ran)$(touch ran)`touch ran`${shell touch ran}";touch ra
 )
 @pytest.mark.parametrize("way", ["behind make", "in the environment"])
 def test_what_is_typed_reaches_the_program_as_it_is_and_nothing_of_it_is_run(
-    fork, target, name, way
+    bare, target, name, way
 ):
-    for program in ("python", "jupyter"):
-        path = fork / ".venv" / "bin" / program
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(WRITES_DOWN)
-        path.chmod(0o755)
-    (fork / "_build" / "html").mkdir(parents=True)
-    (fork / "_build" / "html" / "index.html").touch()
+    that_write_down(bare, "python", "jupyter")
+    (bare / "_build" / "html").mkdir(parents=True)
+    (bare / "_build" / "html" / "index.html").touch()
     if way == "behind make":
-        done = make(fork, target, f"{name}={TYPED}")
+        done = make(bare, target, f"{name}={TYPED}")
     else:
-        done = make(fork, target, **{name: TYPED})
+        done = make(bare, target, **{name: TYPED})
     assert done.returncode == 0, done.stderr
-    asked = (fork / "asked").read_text().splitlines()
+    asked = (bare / "asked").read_text().splitlines()
     assert " ".join(asked).endswith(TYPED) or TYPED in asked
-    assert not (fork / "ran").exists()
+    assert not (bare / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -241,15 +268,14 @@ def test_what_is_typed_reaches_the_program_as_it_is_and_nothing_of_it_is_run(
         (".venv/ready", "PYTHON"),
         ("colab-check", "COLAB_PYTHON"),
         ("colab-check", "COLAB_VERSION"),
-        ("help", "BIN"),
         ("help", "MINIGPT_STEPS"),
     ],
 )
-def test_a_variable_that_holds_a_command_does_not_give_it(fork, target, name):
+def test_a_variable_that_holds_a_command_does_not_give_it(bare, target, name):
     command = ["make", target, f"{name}={TYPED}"]
-    done = subprocess.run(command, cwd=fork, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=bare, capture_output=True, text=True)
     assert (done.returncode == 0) == (target == "help")
-    assert not (fork / "ran").exists()
+    assert not (bare / "ran").exists()
     assert "Traceback" not in done.stderr
 
 
