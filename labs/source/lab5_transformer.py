@@ -47,7 +47,8 @@
 # ## Set-up
 #
 # Run this cell first, and again whenever you like. In Colab it fetches the course. On your own machine it finds the clone around this
-# notebook. Then it says where you are, how long training will take there, and what to do without a GPU.
+# notebook. Then it says where you are, how long training will take there, and what to do without a GPU. Where the machine can multiply
+# matrices in bfloat16, a shorter kind of number, it tries whether that is faster.
 
 # %% tags=["hide-input"] cellView="form"
 # {set-up}
@@ -429,9 +430,11 @@ model = MiniGPT(
     mask=causal_mask,
     embed=embed_with_positions,
 ).to(runtime.device)
-history = train_lm(model, corpus, runtime.budget)
+history = train_lm(model, corpus, runtime.budget, precision=runtime.precision)
 trained = lab.Trained(model, history, runtime.size)
-print(f"{history.steps:,} steps in {history.seconds:,.0f} seconds")
+print(
+    f"{history.steps:,} steps in {history.seconds:,.0f} seconds ({history.precision})"
+)
 
 # %% [markdown]
 # **Lost the runtime, or out of time?** Write `LOAD = True` in this cell and run it in place of the training cell above; set-up and the cells of exercises 1 to 3 come

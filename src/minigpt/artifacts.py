@@ -109,7 +109,7 @@ def describe(model: nn.Module) -> dict:
     if isinstance(model, MiniGPT):
         return {"model": "gpt", "config": asdict(model.config)}
     if isinstance(model, LSTM):
-        return {"model": "lstm", "config": model.sizes}
+        return {"model": "lstm", "config": model.sizes | {"dropout": model.dropout.p}}
     return {"model": type(model).__name__}
 
 

@@ -133,12 +133,12 @@ def _score(nats: Tensor) -> Score:
 
 def evaluate_gpt(model: MiniGPT, corpus: Corpus, split: str = "test") -> Score:
     """Score a split with overlapping windows: 65 to 128 characters of context for T_max = 128."""
-    return _evaluating(model, gpt_nats, corpus, split)
+    return _score(_without_dropout(gpt_nats, model, corpus, split))
 
 
 def evaluate_lstm(model: LSTM, corpus: Corpus, split: str = "test") -> Score:
     """Score a split with one state carried over it from end to end."""
-    return _evaluating(model, lstm_nats, corpus, split)
+    return _score(_without_dropout(lstm_nats, model, corpus, split))
 
 
 def evaluate_ngram(model: NGram, corpus: Corpus, split: str = "test") -> Score:
@@ -146,19 +146,23 @@ def evaluate_ngram(model: NGram, corpus: Corpus, split: str = "test") -> Score:
     return _score(model.nats(corpus.ids, *corpus.span(split)))
 
 
+def split_nats(model: nn.Module, corpus: Corpus, split: str = "test") -> Tensor:
+    """Score each character of a split with whichever of the functions above fits the model."""
+    nats = lstm_nats if isinstance(model, LSTM) else gpt_nats
+    return _without_dropout(nats, model, corpus, split)
+
+
 def evaluate(model: nn.Module, corpus: Corpus, split: str = "test") -> Score:
     """Score a split with whichever of the functions above fits the model."""
-    if isinstance(model, LSTM):
-        return evaluate_lstm(model, corpus, split)
-    return evaluate_gpt(model, corpus, split)
+    return _score(split_nats(model, corpus, split))
 
 
-def _evaluating(model: nn.Module, nats, corpus: Corpus, split: str) -> Score:
+def _without_dropout(nats, model: nn.Module, corpus: Corpus, split: str) -> Tensor:
     """Switch dropout off for the time of an evaluation."""
     training = model.training
     model.eval()
     try:
-        return _score(nats(model, corpus.ids, *corpus.span(split)))
+        return nats(model, corpus.ids, *corpus.span(split))
     finally:
         model.train(training)
 

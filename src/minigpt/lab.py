@@ -33,6 +33,7 @@ from minigpt.corpus import Corpus, load_corpus, random_batch
 from minigpt.evaluation import Score
 from minigpt.lstm import LSTM
 from minigpt.model import MiniGPT
+from minigpt.runs import reported
 from minigpt.training import Budget, History, budget_for, training_step
 
 Size = Literal["full", "quick"]
@@ -54,6 +55,7 @@ class Runtime:
     device: torch.device
     size: Size  # which rows of the results belong to it
     budget: Budget
+    precision: torch.dtype = torch.float32  # of the matrix products in training
 
 
 def in_colab() -> bool:
@@ -65,9 +67,10 @@ def in_colab() -> bool:
 
 
 def start() -> Runtime:
-    """Find the device, choose the budget that fits it, time a few steps, and say all that.
+    """Find the device, the budget that fits it and the faster precision, and say all that.
 
-    With a GPU the budget is the full one, without one QUICK. The environment may choose otherwise:
+    Where the processor or the GPU has bfloat16, training steps are timed with it and without. With
+    a GPU the budget is the full one, without one QUICK. The environment may choose otherwise:
     MINIGPT_BUDGET=full or quick, and MINIGPT_STEPS for a number of steps.
 
     Raises:
@@ -87,12 +90,24 @@ def start() -> Runtime:
         print(f"Runtime: {place} with a GPU, {torch.cuda.get_device_name()}")
     else:
         print(f"Runtime: {place} without a GPU")
+    corpus = load_corpus()
     short = "the full one" if size == "full" else "QUICK, a short one"
     print(f"Budget:  {short}, {budget.steps:,} steps with a batch of {budget.batch_size}")
-    each = seconds_per_step(MiniGPT().to(device), load_corpus(), budget)
-    minutes = each * budget.steps / 60
+    seconds = {
+        precision: seconds_per_step(MiniGPT().to(device), corpus, budget, precision)
+        for precision in (torch.float32, *([torch.bfloat16] if has_bfloat16(device) else []))
+    }
+    precision = min(seconds, key=seconds.__getitem__)
+    minutes = seconds[precision] * budget.steps / 60
     about = f"about {minutes:.0f} minutes" if minutes >= 1.5 else "less than two minutes"
     print(f"Time:    {about} of training (from a few steps timed just now)")
+    if len(seconds) > 1:
+        slower = max(seconds, key=seconds.__getitem__)
+        times = seconds[slower] / seconds[precision]
+        print(
+            f"Numbers: matrix products in {_name(precision)}, {times:.1f} times as fast here as in "
+            f"{_name(slower)}; the model and its scores stay in float32"
+        )
     if device.type != "cuda":
         if in_colab():
             print(
@@ -101,10 +116,28 @@ def start() -> Runtime:
             )
         else:
             print("No GPU:  nothing to do. The lab works without, at the QUICK budget.")
-    return Runtime(device, size, budget)
+    return Runtime(device, size, budget, precision)
 
 
-def seconds_per_step(model: nn.Module, corpus: Corpus, budget: Budget, steps: int = 4) -> float:
+def has_bfloat16(device: torch.device) -> bool:
+    """Say whether a device multiplies matrices in bfloat16 by itself, and does not emulate it."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    ask = getattr(torch.cpu, "get_capabilities", dict)  # torch 2.11 does not have it
+    return any(there for name, there in ask().items() if name.endswith("bf16"))
+
+
+def _name(precision: torch.dtype) -> str:
+    return str(precision).removeprefix("torch.")
+
+
+def seconds_per_step(
+    model: nn.Module,
+    corpus: Corpus,
+    budget: Budget,
+    precision: torch.dtype = torch.float32,
+    steps: int = 4,
+) -> float:
     """Time training steps of a model, which learns a little from it."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     batches, device = torch.Generator().manual_seed(0), next(model.parameters()).device
@@ -114,7 +147,8 @@ def seconds_per_step(model: nn.Module, corpus: Corpus, budget: Budget, steps: in
             if step == 2:  # the first two also load and warm up
                 started = time.perf_counter()
             x, y = random_batch(corpus["train"], budget.batch_size, budget.T, batches)
-            training_step(model, optimizer, x.to(device), y.to(device)).item()
+            x, y = x.to(device), y.to(device)
+            training_step(model, optimizer, x, y, precision=precision).item()
     return (time.perf_counter() - started) / steps
 
 
@@ -263,7 +297,8 @@ def results(trained: Trained, scores: dict[str, Score], lstms: dict[str, LSTM]) 
     for name, lstm in lstms.items():
         row = rows[name]
         theirs = replace(budget, batch_size=row["batch"])
-        seconds = seconds_per_step(load_copy(lstm), corpus, theirs) * row["steps"]
+        each = seconds_per_step(load_copy(lstm), corpus, theirs, getattr(torch, history.precision))
+        seconds = each * row["steps"]
         steps = f"{row['steps']:,} × {row['batch']}"
         table.append(
             line(row["name"], row["parameters"], steps, f"≈ {seconds:,.0f}", scores[name], row)
@@ -278,7 +313,9 @@ def results(trained: Trained, scores: dict[str, Score], lstms: dict[str, LSTM]) 
     notes = [
         "The lower the nats the better. Perplexity is exp(nats): among how many equally likely "
         "characters the model would be as unsure. Bits are nats / ln 2.",
-        "An LSTM's seconds are estimated from steps timed here.",
+        f"The mini-GPT was trained with matrix products in {history.precision}; every score is "
+        "computed in float32.",
+        "An LSTM's seconds are estimated from steps timed here, in the same precision.",
         f"Seeds on record: {record['seeds']} trainings of each model that differ in chance alone.",
     ]
     if history.steps != record["steps"]:
@@ -303,11 +340,7 @@ def ngram_nats(name: str = "trigram") -> float:
 
 def recorded_curves(size: Size) -> list[list[dict]]:
     """Give the validation curves of the committed mini-GPTs of a budget, one per seed."""
-    budget = asdict(budget_for("gpt", size))
-    runs = [read_json(path) for path in sorted((DATA / "runs").glob(f"gpt-{size}-*.json"))]
-    kept = [run for run in runs if run["budget"] == budget and "variant" not in run]
-    default = asdict(MiniGPT().config)
-    return [run["curve"] for run in kept if run["config"] == default]
+    return [record["curve"] for record in reported("gpt", size)]
 
 
 # --- A lost runtime -------------------------------------------------------------------------------
@@ -323,7 +356,7 @@ def load_committed(device: torch.device, **functions: Callable) -> Trained:
     path = SHIPPED["gpt-full"]
     run = read_json(DATA / "runs" / f"{read_tensors(path)[1]['run']}.json")
     # Its seconds were spent on another machine and would not compare with anything here.
-    history = History(run["budget"]["steps"], 0.0, run["curve"])
+    history = History(run["budget"]["steps"], 0.0, run["curve"], run["precision"])
     print(f"Loaded the course's model: {history.steps:,} steps, trained beforehand.")
     return Trained(load_model(path, **functions).to(device), history, "full", "the course's")
 
@@ -408,7 +441,10 @@ def restore_work(
     history = History(**about["history"])
     predictions.guesses = about["predictions"] | predictions.guesses
     predictions.outcomes = about["outcomes"] | predictions.outcomes
-    print(f"Restored the model after {history.steps:,} steps, and your predictions.")
+    print(
+        f"Restored the model after {history.steps:,} steps with matrix products in "
+        f"{history.precision}, and your predictions."
+    )
     now = checks.verdicts()
     for name, text in about["code"].items():
         if now[name].status == "not attempted":

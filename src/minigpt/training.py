@@ -4,7 +4,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +34,7 @@ class Budget:
     beta_2: float = 0.99
     clip: float = 1.0  # longest gradient
     validate_every: int = 250  # steps
+    keep: Literal["last", "best"] = "last"  # weights: of the last step, or of the best validation
 
     def rate(self, step: int) -> float:
         """Give the learning rate of a step, counted from 0."""
@@ -46,7 +47,15 @@ class Budget:
         return self.learning_rate * (self.last_rate + (1 - self.last_rate) * cosine)
 
 
-def budget_for(model: Literal["gpt", "lstm"], size: Literal["full", "quick", "lab3"]) -> Budget:
+SIZES = {  # of a budget: what differs from the full one
+    "full": {},
+    "quick": {"steps": 1_500, "batch_size": 16},
+    "long": {"steps": 9_000, "keep": "best"},
+    "lab3": {"steps": 2_000, "optimizer": "adam", "schedule": "constant"},
+}
+
+
+def budget_for(model: Literal["gpt", "lstm"], size: str) -> Budget:
     """Give the budget of one row of the results: "full", "quick", or the LSTM's run of "lab3".
 
     The learning rates were chosen on the validation split, for each model by itself; the runs
@@ -65,10 +74,18 @@ def budget_for(model: Literal["gpt", "lstm"], size: Literal["full", "quick", "la
     row = f"{model} {size}"
     if row not in rates:
         raise ValueError(f"a row of the results is one of {', '.join(rates)}; not {row}")
-    budget = Budget(learning_rate=rates[row])
-    if size == "lab3":
-        return replace(budget, steps=2_000, optimizer="adam", schedule="constant")
-    return budget if size == "full" else replace(budget, steps=1_500, batch_size=16)
+    return Budget(learning_rate=rates[row], **SIZES[size])
+
+
+class DivergedError(FloatingPointError):
+    """The loss is no longer a number; ``history`` is what happened before."""
+
+    def __init__(self, loss: float, history: "History") -> None:
+        super().__init__(
+            f"the loss is {loss} at step {history.steps}: a lower learning rate or a smaller clip "
+            "keeps it finite"
+        )
+        self.history = history
 
 
 @dataclass
@@ -78,6 +95,7 @@ class History:
     steps: int = 0  # done so far
     seconds: float = 0.0  # spent in them, validation left out
     curve: list[dict] = field(default_factory=list)  # step, training loss since the last one, valid
+    precision: str = "float32"  # of the matrix products
 
 
 def train_lm(
@@ -90,7 +108,9 @@ def train_lm(
     checkpoint: Path | None = None,
     progress: bool = True,
 ) -> History:
-    """Train a language model by teacher forcing on random windows; the last step's weights stay.
+    """Train a language model by teacher forcing on random windows.
+
+    The last step's weights stay, or those of the best validation where the budget keeps them.
 
     Args:
         model: maps (B, T) indices to logits (B, T, V); trained in place, on its own device.
@@ -108,19 +128,19 @@ def train_lm(
 
     Raises:
         ValueError: the checkpoint belongs to another model, budget or seed.
-        FloatingPointError: the loss is no longer a number.
+        DivergedError: the loss is no longer a number.
     """
     device = next(model.parameters()).device
     optimizer = _optimizer(model, budget)
     batches = torch.Generator().manual_seed(seed)
-    history = History()
+    history = History(precision=str(precision).removeprefix("torch."))
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         settings = {"budget": asdict(budget), "seed": seed, "precision": str(precision)}
-        identity = describe(model) | settings
+        identity, best = describe(model) | settings, {}  # best: the weights to keep, by name
         if checkpoint is not None and checkpoint.exists():
-            history = _restore(checkpoint, identity, model, optimizer, batches)
+            history, best = _restore(checkpoint, identity, model, optimizer, batches)
         shown = {} if progress else {"disable": True}  # left alone, TQDM_DISABLE=1 can hide it
         bar = tqdm(total=budget.steps, initial=history.steps, unit="step", file=sys.stdout, **shown)
         try:
@@ -129,18 +149,19 @@ def train_lm(
                 if loss is None:
                     continue
                 if not math.isfinite(loss):
-                    raise FloatingPointError(
-                        f"the loss is {loss} at step {step}: a lower learning rate or a smaller "
-                        "clip keeps it finite"
-                    )
+                    raise DivergedError(loss, history)
                 valid = evaluate(model, corpus, "valid").nats
+                if not math.isfinite(valid):
+                    raise DivergedError(valid, history)
+                if budget.keep == "best" and valid < lowest(history.curve):
+                    best = {name: weight.clone() for name, weight in model.state_dict().items()}
                 history.curve.append({"step": step, "train": loss, "valid": valid})
                 speed = step * budget.batch_size * budget.T / history.seconds
                 bar.set_postfix_str(
                     f"loss {loss:.3f}, valid {valid:.3f}, {speed:,.0f} characters/s"
                 )
                 if checkpoint is not None:
-                    _save(checkpoint, identity, model, optimizer, batches, history)
+                    _save(checkpoint, identity, model, best, optimizer, batches, history)
         except KeyboardInterrupt:
             bar.write(
                 f"Interrupted after {history.steps} of {budget.steps} steps: the model keeps what "
@@ -148,8 +169,15 @@ def train_lm(
             )
         finally:
             bar.close()
+            if best:
+                model.load_state_dict(best)
             model.eval()
     return history
+
+
+def lowest(curve: list[dict]) -> float:
+    """Give the lowest validation loss of a curve, in nats; infinity when it is empty."""
+    return min((point["valid"] for point in curve), default=math.inf)
 
 
 def _optimizer(model: nn.Module, budget: Budget) -> torch.optim.Optimizer:
@@ -217,9 +245,10 @@ def training_step(
     return loss.detach()
 
 
-def _save(path, identity, model, optimizer, batches, history) -> None:
+def _save(path, identity, model, best, optimizer, batches, history) -> None:
     """Write everything the rest of the training depends on."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
     for i, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{i}.{name}": torch.as_tensor(t) for name, t in state.items()}
     tensors["random.batches"] = batches.get_state()
@@ -230,10 +259,13 @@ def _save(path, identity, model, optimizer, batches, history) -> None:
     write_tensors(path, tensors, {"identity": identity, "history": asdict(history)})
 
 
-def _restore(path, identity, model, optimizer, batches) -> History:
+def _restore(path, identity, model, optimizer, batches) -> tuple[History, dict[str, Tensor]]:
     """Read it back; everything is checked before anything is changed."""
     tensors, about = read_tensors(path)
-    weights = {k.removeprefix("model."): t for k, t in tensors.items() if k.startswith("model.")}
+    weights, best = (
+        {k.removeprefix(kind): t for k, t in tensors.items() if k.startswith(kind)}
+        for kind in ("model.", "best.")
+    )
     own = model.state_dict()
     same_shapes = {k: t.shape for k, t in weights.items()} == {k: t.shape for k, t in own.items()}
     if about.get("identity") != identity or not same_shapes:
@@ -252,4 +284,4 @@ def _restore(path, identity, model, optimizer, batches) -> History:
     torch.set_rng_state(tensors["random.cpu"])
     if "random.cuda" in tensors:
         torch.cuda.set_rng_state(tensors["random.cuda"], next(model.parameters()).device)
-    return History(**about["history"])
+    return History(**about["history"]), best

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from minigpt.artifacts import DATA, read_json
 from minigpt.figures.drawing import AFTER, BEFORE, INK, STYLE, Drawing, visible
+from minigpt.runs import reported
 
 # What the original workshop reports for its own runs, in nats per character: one seed each.
 ORIGINAL = {
@@ -92,13 +93,8 @@ def comparison(size: str) -> dict:
 
 
 def trained_curves(model: str, size: str) -> list[list[dict]]:
-    """Give the validation curves behind one row of the table, by seed.
-
-    Only runs of the chosen settings, and variants, were ever scored on the test split.
-    """
-    runs = [read_json(path) for path in (DATA / "runs").glob(f"{model}-{size}-*.json")]
-    scored = [run for run in runs if run["test"] is not None and "variant" not in run]
-    return [run["curve"] for run in sorted(scored, key=lambda run: run["seed"])]
+    """Give the validation curves behind one row of the table, by seed."""
+    return [record["curve"] for record in reported(model, size)]
 
 
 def curves(name: str = "curves") -> Drawing:
