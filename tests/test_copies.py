@@ -243,6 +243,8 @@ def test_the_makefile_s_own_names_cannot_be_given_another_meaning(bare):
         ("preview", "PORT"),
         ("preflight", "ARGS"),
         ("lab", "ARGS"),
+        ("runs", "JOBS"),
+        ("runs", "SCHEDULER"),
     ],
 )
 @pytest.mark.parametrize("way", ["behind make", "in the environment"])
