@@ -187,7 +187,6 @@ def test_a_site_follows_a_repository_that_the_environment_names(
     [
         ("ada-l/gpt", "class/2027", ""),
         ("ada/gpt", "main", "https://course.example.org"),
-        ("you/yours", "feature/x", ""),
     ],
 )
 def test_a_fork_that_has_adopted_the_course_passes_the_tests_that_know_its_address(
