@@ -412,6 +412,23 @@ def test_saved_work_comes_back_whole_and_code_is_printed_but_never_run(
     assert checks.verdicts()["causal_mask"].status == "not attempted"
 
 
+def test_the_work_of_an_earlier_session_is_not_written_over(tmp_path, capsys):
+    path, predict = tmp_path / "work.safetensors", lab.Predictions()
+    path.write_bytes(b"earlier")
+    lab.save_work(worked(predict), predict, path)
+    assert f"is now in {tmp_path / 'work-2.safetensors'}" in capsys.readouterr().out
+    lab.save_work(worked(predict), predict, path)  # its own it replaces
+    assert "earlier session" not in capsys.readouterr().out
+    lab.restore_work(CPU, lab.Predictions(), path)
+    path.write_bytes(b"brought back from elsewhere")
+    lab.save_work(worked(predict), predict, path)
+    files = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file != path}
+    assert files == {
+        "work-2.safetensors": b"earlier",
+        "work-3.safetensors": b"brought back from elsewhere",
+    }
+
+
 def test_work_on_the_course_s_model_stays_the_course_s(tmp_path, capsys):
     path = tmp_path / "work.safetensors"
     trained = lab.Trained(MiniGPT(), History(3_000, 0.0, []), "full", "the course's")

@@ -17,7 +17,9 @@ import processes
 from made_from import NAMES, files_of, made_from
 
 SOURCES = (*NAMES, "book", "labs", "_toc.yml")
-LEFT_BEHIND = re.compile(r".*~|#.*#|4913|.*\.tmp|lab5-work\.safetensors")  # by editors, by the lab
+LEFT_BEHIND = re.compile(
+    r".*~|#.*#|4913|.*\.tmp|lab5-work.*\.safetensors"
+)  # by editors, by the lab
 PARTS = ("html", ".doctrees", "jupyter_execute")
 PAUSE = 0.3  # seconds between two looks at the sources
 
@@ -126,11 +128,14 @@ class Builds:
             await self.build()
 
     async def write_notebooks(self) -> bool:
-        """Write the lab's notebooks anew from their source."""
+        """Write the lab's notebooks anew from their source, and say what that said."""
         script = self.book / "labs" / "build.py"
         failed = await processes.finish(script, log=self.log, cwd=self.book)
         if failed:
             self.report("labs/build.py")
+        else:
+            for line in self.log.read_text(errors="replace").splitlines():
+                self.say(line)
         return not failed
 
     async def build(self) -> None:

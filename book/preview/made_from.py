@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("src", "data", "book/extensions", "_config.yml", "requirements.txt", "package-lock.json")
-LEFT_OUT = {"__pycache__", "unfinished", "weights"}  # the last two of data/runs, never committed
+# The last three, of data/runs and labs, are never committed.
+LEFT_OUT = {"__pycache__", "unfinished", "weights", "mine"}
 
 
 def files_of(book: Path, names: tuple[str, ...]) -> list[Path]:

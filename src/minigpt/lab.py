@@ -3,9 +3,11 @@
 The runtime and its budget, predictions, the table of results, and the student's work in a file.
 """
 
+import hashlib
 import html
 import importlib.util
 import inspect
+import itertools
 import json
 import os
 import time
@@ -36,6 +38,7 @@ from minigpt.training import Budget, History, budget_for, training_step
 
 Size = Literal["full", "quick"]
 WORK = Path("lab5-work.safetensors")
+_written: dict[Path, bytes] = {}  # what this session saved, as a hash: no other is written over
 ROWS = {  # size -> the rows of data/baselines.json to stand beside a model of that size
     "full": ("lstm-lab3", "lstm-full", "gpt-full"),
     "quick": ("lstm-lab3", "lstm-quick", "gpt-quick"),
@@ -366,6 +369,11 @@ def save_work(trained: Trained, predictions: Predictions = predict, path: Path =
             code[name] = inspect.getsource(attempt)
         except (OSError, TypeError):  # an object whose text is not known
             lost.append(name)
+    if path.exists() and _written.get(path.resolve()) != _digest(path):
+        names = (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
+        older = next(name for name in names if not name.exists())
+        path.rename(older)
+        print(f"{path} held the work of an earlier session, which is now in {older}.")
     save_model(
         path,
         trained.model,
@@ -376,6 +384,7 @@ def save_work(trained: Trained, predictions: Predictions = predict, path: Path =
         outcomes=_plain(predictions.outcomes),
         code=code,
     )
+    _written[path.resolve()] = _digest(path)
     print(f"Saved to {path}: the model, your predictions, and the code of {_listed(code)}.")
     if lost:
         print(f"The code of {_listed(lost)} could not be found: keep a copy of the cell.")
@@ -383,6 +392,10 @@ def save_work(trained: Trained, predictions: Predictions = predict, path: Path =
         from google.colab import files
 
         files.download(str(path))
+
+
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
