@@ -14,9 +14,8 @@ PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist worksteal --durations
 $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),\
 	$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 
-# The cache of executed cells does not see a change in what the cells are made from besides their own
-# text, so the book is built anew when any of it has changed. Most of the time goes into the lab's
-# training: MINIGPT_STEPS=20 make book cuts it short for a look at a page.
+# Most of the time of the book goes into the lab's training: MINIGPT_STEPS=20 make book cuts it short
+# for a look at a page. What its cells gave is kept until something has changed that they read.
 
 .PHONY: help book serve preview preflight test test-long engines quick bench runs lab notebooks adopt adopted \
 	colab-check report-failure clean
@@ -25,11 +24,10 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 book: .venv/ready node_modules/ready  ## build the site, every cell executed, every warning an error
-	@made_from=$$($(BIN)/python book/preview/made_from.py); \
-	if [ "$$made_from" != "$$(cat _build/made-from 2>/dev/null)" ]; then rm -rf _build; fi; \
-	mkdir -p _build; echo "$$made_from" > _build/made-from; \
-	if ! $(BIN)/jupyter-book build . -W -n --keep-going; then \
-		rm -rf _build; echo "make: the book could not be built; the reason stands above" >&2; exit 1; \
+	@$(BIN)/python book/preview/made_from.py
+	@if ! $(BIN)/jupyter-book build . -W -n --keep-going; then \
+		rm -rf _build/html _build/.doctrees _build/jupyter_execute; \
+		echo "make: the book could not be built; the reason stands above" >&2; exit 1; \
 	fi
 	@echo; echo "The book is at _build/html/index.html. See it with: make serve"
 

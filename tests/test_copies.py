@@ -7,14 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import build
+import copies
 import pytest
+from support import commit_all
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "labs"))
-
-import build  # noqa: E402
-import copies  # noqa: E402
-from support import commit_all  # noqa: E402
 
 LAB = "labs/lab5_transformer.ipynb"
 SOLVED = "labs/solved/lab5_transformer.ipynb"
