@@ -40,7 +40,7 @@ def main() -> None:
     )
     client.execute()
     parts: dict[str, float] = {}
-    part, training = None, 0.0
+    part, training, precision = None, 0.0, ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             if found := HEADING.search(cell.source):
@@ -49,6 +49,8 @@ def main() -> None:
             parts[part] = parts.get(part, 0) + seconds_of(cell)
             if "= train_lm(" in cell.source:
                 training = seconds_of(cell)
+                printed = "".join(output.get("text", "") for output in cell.outputs)
+                precision = re.search(r"seconds \((\w+)\)$", printed, re.M)[1]
     kernel = resource.getrusage(resource.RUSAGE_CHILDREN)  # the largest child that has ended
     unit = 1024**2 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
     write_json(
@@ -57,6 +59,7 @@ def main() -> None:
             **machine(),
             "load_at_start": round(load, 2),
             "budget": "quick",
+            "precision": precision,
             "peak_memory_mib": round(kernel.ru_maxrss / unit),
             "cpu_seconds": round(kernel.ru_utime + kernel.ru_stime, 1),
             "training": round(training, 1),

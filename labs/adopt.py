@@ -14,13 +14,10 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import build
 import links
 import yaml
-
-from minigpt.artifacts import write_atomic
 
 CONFIG = links.ROOT / "_config.yml"
 
@@ -72,26 +69,10 @@ def settled(config: str, here: links.Links) -> str:
     return config
 
 
-def write_all(files: dict[Path, str]) -> list[Path]:
-    """Write those files that differ: all of them, or none when one cannot be written."""
-    before = {path: path.read_bytes() for path in files}
-    written = []
-    try:
-        for path, text in files.items():
-            if before[path] != text.encode():
-                write_atomic(path, text.encode())
-                written.append(path)
-    except BaseException:
-        for path in written:
-            write_atomic(path, before[path])
-        raise
-    return written
-
-
 def adopt(here: links.Links) -> None:
     """Write the course's address wherever it stands."""
     files = {CONFIG: settled(CONFIG.read_text(), here), **build.notebooks(here)}
-    written = write_all(files)
+    written = build.write_all(files)
     for path in written:
         print(f"wrote {path.relative_to(links.ROOT)}")
     if not written:

@@ -1,6 +1,6 @@
 """Write the student's notebook and the solved one from each source in labs/source.
 
-    python labs/build.py            # writes them all
+    python labs/build.py            # writes those that differ
     python labs/build.py --check    # says whether they are what the sources would give
 
 In the source a cell with `### BEGIN SOLUTION` and `### END SOLUTION` is an exercise. The student
@@ -12,6 +12,8 @@ source says beside its format (accelerator, colab, myst) goes into both its note
 
 Links in the source are short: (section-3), (eq-6), (page:book/index), (colab), (binder), (file:x).
 A link to a section or an equation that no page holds yet becomes plain text.
+
+Somebody's work in a notebook is copied to labs/mine before that is written anew (copies.py).
 """
 
 import argparse
@@ -26,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "book" / "extensions"))
 sys.path.append(str(ROOT / "src"))
 
+import copies  # noqa: E402
 import links  # noqa: E402
 
 from minigpt.artifacts import write_atomic  # noqa: E402
@@ -141,27 +144,59 @@ def two_notebooks(path: Path, here: links.Links, places: dict) -> dict[Path, str
     return written
 
 
+def write_all(files: dict[Path, str]) -> list[Path]:
+    """Write those files that differ: all of them, or none when one cannot be written.
+
+    Somebody's work in a notebook is kept, and it is said where.
+    """
+    before, written = {}, []
+    try:
+        for path, text in files.items():
+            there = path.read_bytes() if path.exists() else None
+            if there == text.encode():
+                continue
+            if there is not None and path.suffix == ".ipynb" and (kept := copies.keep(path)):
+                print(
+                    f"{copies.shown(path)} held somebody's work, which is now in "
+                    f"{copies.shown(kept)}. Go on there; make lab opens copies in that folder."
+                )
+            before[path] = there
+            write_atomic(path, text.encode())
+            written.append(path)
+    except BaseException:
+        for path in written:
+            if before[path] is None:
+                path.unlink()
+            else:
+                write_atomic(path, before[path])
+        raise
+    made = {path: text for path, text in files.items() if path.suffix == ".ipynb"}
+    copies.note("written", {copies.shown(p): copies.digest(t.encode()) for p, t in made.items()})
+    return written
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--check", action="store_true", help="write nothing; fail when stale")
     check = parser.parse_args().check
-    stale = []
-    for path, text in notebooks().items():
-        if not path.exists() or path.read_text() != text:
-            stale.append(path.relative_to(ROOT))
-            if not check:
-                write_atomic(path, text.encode())
-                print(f"wrote {path.relative_to(ROOT)}")
-    if check and stale:
+    if not check:
+        for path in write_all(notebooks()):
+            print(f"wrote {path.relative_to(ROOT)}")
+        return 0
+    stale = [
+        str(path.relative_to(ROOT))
+        for path, text in notebooks().items()
+        if not path.exists() or path.read_bytes() != text.encode()
+    ]
+    if stale:
         print(
-            f"not what its source would give: {', '.join(map(str, stale))}. Run "
-            "`python labs/build.py`; edit labs/source, never the notebooks.",
+            f"not what its source would give: {', '.join(stale)}. Run make notebooks, which keeps "
+            "in labs/mine what somebody has written there; edit labs/source, never the notebooks.",
             file=sys.stderr,
         )
-        return 1
-    return 0
+    return int(bool(stale))
 
 
 if __name__ == "__main__":

@@ -374,6 +374,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="where the notebooks lie")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write a table for a spreadsheet")
     options = parser.parse_args(arguments)
+    if options.csv and options.csv.is_file():
+        parser.error(f"{options.csv} is there already: choose another name, or delete it")
     folder, lab, reviews = options.folder, Lab(), []
     if not folder.is_dir():
         parser.error(f"there is no folder {folder}")

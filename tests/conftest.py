@@ -1,7 +1,10 @@
 """Fixtures shared by the test files."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from support import copy_of_the_course
 
 from minigpt.artifacts import load_model
 from minigpt.corpus import Corpus, load_corpus
@@ -10,6 +13,12 @@ from minigpt.model import MiniGPT
 # Small models have nothing to share out among threads, and on a busy machine threads wait for each
 # other at every step.
 torch.set_num_threads(1)
+
+
+@pytest.fixture
+def fork(tmp_path) -> Path:
+    """Copy the course without its data, which are large, and its tests, whose forks are made up."""
+    return copy_of_the_course(tmp_path / "fork", "data", "tests")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,9 @@
-"""What several test files build: small models in which no weight hides, and a small corpus."""
+"""What several test files build: small models in which no weight hides, a small corpus, a fork."""
 
 import random
+import shutil
+import subprocess
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +11,7 @@ from torch import Tensor, nn
 from minigpt.corpus import Corpus, split_corpus
 from minigpt.model import Config, MiniGPT
 
+ROOT = Path(__file__).resolve().parents[1]
 FUNCTIONS = ("attention", "mask", "embed", "block")
 
 
@@ -48,3 +52,22 @@ def same_bits(first: nn.Module, second: nn.Module) -> bool:
     """Say whether two models of one architecture hold the same weights, bit for bit."""
     one, two = first.state_dict(), second.state_dict()
     return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+def copy_of_the_course(folder: Path, *left_out: str) -> Path:
+    """Commit what git tracks here, as it is now, to a repository of its own."""
+    listed = ["git", "-C", ROOT, "ls-files", "-z", "--", *(f":!{name}" for name in left_out)]
+    names = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    commit_all(folder)
+    return folder
+
+
+def commit_all(folder: Path) -> None:
+    """Make a repository of a folder and commit what is in it."""
+    who = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
+    for step in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all of it"]):
+        subprocess.run(["git", "-C", folder, *step], check=True, capture_output=True)

@@ -1,29 +1,32 @@
 """A fork takes the course over: every link leads to it, and none to where the course came from."""
 
+import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import adopt
+import build
 import links
 import pytest
 import yaml
+from support import copy_of_the_course
 
 ROOT = Path(__file__).resolve().parents[1]
 
+PLACEHOLDER = links.Links(
+    "https://github.com/OWNER/REPOSITORY", "main", "https://OWNER.github.io/REPOSITORY"
+)
+
 
 @pytest.fixture
-def fork(tmp_path) -> Path:
-    """Copy what git tracks, but for data, which is large, and tests, whose forks are made up."""
-    listed = ["git", "-C", ROOT, "ls-files", "-z", "--", ":!data", ":!tests"]
-    names = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
-    for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, tmp_path / name)
-    return tmp_path
+def fork(fork) -> Path:
+    """Copy the course as it is before anybody adopts it, wherever this one leads."""
+    if links.read({}) != PLACEHOLDER:
+        done = take_over(fork, PLACEHOLDER.slug, PLACEHOLDER.ref)
+        assert done.returncode == 0, done.stderr
+    return fork
 
 
 def take_over(fork: Path, *arguments: str) -> subprocess.CompletedProcess:
@@ -34,7 +37,8 @@ def take_over(fork: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def texts(fork: Path) -> dict[str, str]:
-    files = [p for p in fork.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    files = [p for p in fork.rglob("*") if p.is_file()]
+    files = [p for p in files if not {"__pycache__", ".git", ".record.json"} & {*p.parts}]
     return {str(p.relative_to(fork)): p.read_text(errors="replace") for p in files}
 
 
@@ -104,6 +108,7 @@ def test_a_site_of_one_s_own_is_where_the_notebooks_lead(fork):
         ("https://github.com/ada/gpt", "main", "", "without an address before it"),
         ("ada/gpt", "", "", "REF= is not the name of a branch"),
         ("ada/gpt", "my class", "", "REF=my class is not the name of a branch"),
+        ("ada/gpt", "$(shell date)", "", "REF=$(shell date) is not"),
         ("ada/gpt", "class..2027", "", "REF=class..2027 is not"),
         ("ada/gpt", "class/", "", "REF=class/ is not"),
         ("ada/gpt", "-x", "", "REF=-x is not"),
@@ -130,7 +135,7 @@ def test_when_one_file_cannot_be_written_none_is(tmp_path):
     first, impossible = tmp_path / "first", Path("/proc/version")
     first.write_text("old")
     with pytest.raises(OSError, match="proc"):
-        adopt.write_all({first: "new", impossible: "new"})
+        build.write_all({first: "new", impossible: "new"})
     assert first.read_text() == "old"
 
 
@@ -139,8 +144,9 @@ def test_a_repository_that_does_not_lead_to_itself_is_told_how_to(monkeypatch):
     monkeypatch.setenv("MINIGPT_REPOSITORY", config["repository"]["url"])
     monkeypatch.setenv("MINIGPT_REF", config["repository"]["branch"])
     adopt.adopted()
-    monkeypatch.setenv("MINIGPT_REPOSITORY", "https://github.com/ada/gpt")
-    with pytest.raises(ValueError, match="make adopt REPO=ada/gpt REF="):
+    elsewhere = f"{links.read({}).slug}-2"
+    monkeypatch.setenv("MINIGPT_REPOSITORY", f"https://github.com/{elsewhere}")
+    with pytest.raises(ValueError, match=f"make adopt REPO={elsewhere} REF="):
         adopt.adopted()
 
 
@@ -159,7 +165,45 @@ def test_a_hub_fetches_the_course_and_opens_the_student_s_notebook():
         ("ada/Ada.github.io", "https://ada.github.io"),
     ],
 )
-def test_a_site_follows_a_repository_that_the_environment_names(repository, site):
+def test_a_site_follows_a_repository_that_the_environment_names(
+    repository, site, tmp_path, monkeypatch
+):
+    (tmp_path / "_config.yml").write_text(
+        "repository: {url: https://github.com/eve/first, branch: main}\n"
+        "html: {baseurl: https://eve.example.org}\n"
+    )
+    monkeypatch.setattr(links, "ROOT", tmp_path)
+    assert links.read({}).site == "https://eve.example.org"
     environment = {"MINIGPT_REPOSITORY": f"https://github.com/{repository}", "MINIGPT_SITE": ""}
     assert links.read(environment).site == site
     assert links.read(environment | {"MINIGPT_SITE": "https://a.org/"}).site == "https://a.org"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("repository", "ref", "site"),
+    [
+        ("ada-l/gpt", "class/2027", ""),
+        ("ada/gpt", "main", "https://course.example.org"),
+    ],
+)
+def test_a_fork_that_has_adopted_the_course_passes_the_tests_that_know_its_address(
+    tmp_path, repository, ref, site
+):
+    fork = copy_of_the_course(tmp_path / "fork", "data")
+    (fork / "data").symlink_to(ROOT / "data")
+    done = take_over(fork, repository, ref, site)
+    assert done.returncode == 0, done.stderr
+    where = {  # as on GitHub Actions
+        "MINIGPT_REPOSITORY": f"https://github.com/{repository}",
+        "MINIGPT_REF": ref,
+        "MINIGPT_SITE": site,
+        "PYTHONPATH": str(fork / "src"),
+    }
+    names = [f"tests/test_{name}.py" for name in ("adopt", "notebooks", "page_head", "preflight")]
+    pytest_here = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", *names]
+    but = ["-k", "not solved_variants"]  # which take seconds, and no notice of an address
+    done = subprocess.run(
+        [*pytest_here, *but], cwd=fork, env=os.environ | where, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -12,8 +12,10 @@ from support import random_model, same_bits, small_corpus
 from minigpt import checks, figures, lab
 from minigpt.artifacts import DATA, SHIPPED, DamagedFileError, read_json, save_model
 from minigpt.attention import scaled_dot_product_attention
-from minigpt.corpus import random_batch
 from minigpt.evaluation import Score
+from minigpt.lab.results import ROWS, Table
+from minigpt.lab.runtime import Runtime, has_bfloat16, seconds_per_step
+from minigpt.lab.saved_work import WORK
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
 from minigpt.training import History, budget_for, train_lm
@@ -46,18 +48,9 @@ def colab(monkeypatch):
     return asked
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """Stand in for the clock: a second passes with every 32 texts that are drawn."""
-    texts = [0]
-
-    def drawn(ids, batch_size, *more):
-        texts[0] += batch_size
-        return random_batch(ids, batch_size, *more)
-
-    stopped = types.SimpleNamespace(perf_counter=lambda: texts[0] / 32)
-    monkeypatch.setattr(lab, "time", stopped)
-    monkeypatch.setattr(lab, "random_batch", drawn)
+def batch_over_32(model, corpus, budget, device, precision):
+    """Stand in for the timing of steps: a second for every 32 texts of a batch."""
+    return budget.batch_size / 32
 
 
 def test_without_a_gpu_the_budget_is_quick_and_the_environment_may_choose(capsys, monkeypatch):
@@ -75,24 +68,11 @@ def test_without_a_gpu_the_budget_is_quick_and_the_environment_may_choose(capsys
     assert "less than two minutes of training" in said
 
 
-def test_with_a_gpu_the_budget_is_the_full_one(capsys, monkeypatch, clock):
-    class OnTheGPU(MiniGPT):
-        """A small model that stays where it is, as there may be no GPU."""
-
-        def __init__(self):
-            super().__init__(Config(d=8, n_h=2, n_l=1))
-
-        def to(self, device):
-            assert device.type == "cuda"
-            return self
-
+def test_with_a_gpu_the_budget_is_the_full_one(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla T4")
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
-    monkeypatch.setattr(lab, "MiniGPT", OnTheGPU)
-    runtime = lab.start()
-    assert (runtime.device.type, runtime.size) == ("cuda", "full")
-    assert runtime.budget == budget_for("gpt", "full")
+    runtime = lab.start(batch_over_32, lambda device: False)
+    assert runtime == Runtime(torch.device("cuda"), "full", budget_for("gpt", "full"))
     said = capsys.readouterr().out
     assert "Jupyter with a GPU, Tesla T4" in said
     assert "the full one, 3,000 steps with a batch of 64" in said
@@ -103,34 +83,57 @@ def test_with_a_gpu_the_budget_is_the_full_one(capsys, monkeypatch, clock):
 @pytest.mark.parametrize(
     ("seconds", "chosen", "said"),
     [
-        (
-            (0.4, 0.1),
-            torch.bfloat16,
-            "in bfloat16, 4.0 times as fast here as in float32; the model",
-        ),
-        ((0.1, 0.2), torch.float32, "in float32, 2.0 times as fast here as in bfloat16; the model"),
+        ((0.4, 0.1), torch.bfloat16, "bfloat16, 4.0 times as fast here as in float32; the model"),
+        ((0.1, 0.2), torch.float32, "float32, 2.0 times as fast here as in bfloat16; the model"),
     ],
 )
 def test_of_the_two_precisions_the_faster_is_taken(capsys, monkeypatch, seconds, chosen, said):
     timed = dict(zip((torch.float32, torch.bfloat16), seconds, strict=True))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(lab, "has_bfloat16", lambda device: True)
-    monkeypatch.setattr(lab, "seconds_per_step", lambda *given: timed[given[-1]])
-    assert lab.start().precision == chosen
-    assert said in capsys.readouterr().out
+    runtime = lab.start(lambda *given: timed[given[-1]], lambda device: True)
+    assert runtime.precision == chosen
+    told = capsys.readouterr().out
+    assert f"matrix products in {said}" in told
+    assert f"{min(seconds) * 1_500 / 60:.0f} minutes of training" in told  # of the faster
 
 
 def test_without_bfloat16_there_is_no_choice_and_no_word_of_one(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False, "avx2": True})
-    assert lab.start().precision == torch.float32
+    timed = []
+
+    def seconds_per_step(*given):
+        timed.append(given[-1])
+        return 1.0
+
+    assert lab.start(seconds_per_step, lambda device: False).precision == torch.float32
+    assert timed == [torch.float32]
     assert "Numbers" not in capsys.readouterr().out
 
 
-def test_a_processor_that_has_bfloat16_says_so(monkeypatch):
-    for name, there in (("avx512_bf16", True), ("amx_bf16", True), ("amx_int8", False)):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda n=name: {"avx2": True, n: True})
-        assert lab.has_bfloat16(CPU) == there
+@pytest.mark.parametrize(
+    ("told", "has"),
+    [
+        ({"avx512_bf16": True, "amx_int8": True}, True),
+        ({"avx2": True, "amx_bf16": True}, True),
+        ({"avx512_bf16": False, "amx_bf16": False, "avx2": True}, False),
+    ],
+)
+def test_a_processor_that_has_bfloat16_is_known_by_what_torch_says_of_it(monkeypatch, told, has):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: told)
+    assert has_bfloat16(CPU) == has
+
+
+def test_an_older_torch_that_cannot_say_so_is_taken_to_have_none(monkeypatch):
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    assert not has_bfloat16(CPU)
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_a_gpu_that_only_emulates_bfloat16_has_none(monkeypatch, has):
+    monkeypatch.setattr(
+        torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or has
+    )
+    assert has_bfloat16(torch.device("cuda")) == has
 
 
 def test_steps_are_timed_in_the_precision_that_was_asked_for():
@@ -145,7 +148,7 @@ def test_steps_are_timed_in_the_precision_that_was_asked_for():
     budget = replace(budget_for("gpt", "quick"), batch_size=2, T=8)
     model = Model(Config(vocab_size=len(small_corpus().vocabulary), d=8, n_h=2, n_l=1))
     for precision in (torch.float32, torch.bfloat16):
-        lab.seconds_per_step(model, small_corpus(), budget, precision)
+        seconds_per_step(model, small_corpus(), budget, CPU, precision)
         assert set(seen) == {precision}
         assert {p.dtype for p in model.parameters()} == {torch.float32}
         seen.clear()
@@ -153,7 +156,7 @@ def test_steps_are_timed_in_the_precision_that_was_asked_for():
 
 def test_in_colab_without_a_gpu_the_way_to_one_is_told(capsys, monkeypatch, colab):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    lab.start()
+    lab.start(batch_over_32)
     said = capsys.readouterr().out
     assert "Runtime: Colab without a GPU" in said
     assert "Runtime → Change runtime type → T4 GPU" in said
@@ -174,15 +177,26 @@ def test_timing_a_few_steps_leaves_chance_alone():
     torch.manual_seed(3)
     model = random_model(vocab_size=len(small_corpus().vocabulary), dropout=0.5)
     budget = replace(budget_for("gpt", "quick"), batch_size=2, T=8)
-    assert lab.seconds_per_step(model, small_corpus(), budget) > 0
+    assert seconds_per_step(model, small_corpus(), budget, CPU) > 0
     assert torch.equal(torch.rand(2), expected)
     assert model.training  # what was timed is training, dropout included
 
 
-def test_the_time_of_a_step_is_the_mean_of_all_but_the_first_two(clock):
-    model = LSTM(vocab_size=len(small_corpus().vocabulary), d_emb=4, d_h=4)
-    budget = replace(budget_for("lstm", "quick"), batch_size=64, T=8)
-    assert lab.seconds_per_step(model, small_corpus(), budget) == 2
+def test_the_time_of_a_step_is_the_mean_of_all_but_the_first_two():
+    took = [100.0, 100.0, 1.0, 2.0, 2.0, 3.0]
+    done = []
+
+    class Timed(LSTM):
+        def forward(self, idx):
+            done.append(idx)
+            return super().forward(idx)
+
+    def clock():
+        return sum(took[: len(done)])
+
+    model = Timed(vocab_size=len(small_corpus().vocabulary), d_emb=4, d_h=4)
+    budget = replace(budget_for("lstm", "quick"), batch_size=2, T=8)
+    assert seconds_per_step(model, small_corpus(), budget, CPU, clock=clock) == 2
 
 
 def test_a_prediction_stands_beside_its_outcome(capsys):
@@ -234,7 +248,7 @@ def test_whatever_is_predicted_nothing_breaks(guess, capsys):
 
 
 def untrained_lstms(size):
-    return {name: LSTM() for name in lab.ROWS[size] if name.startswith("lstm")}
+    return {name: LSTM() for name in ROWS[size] if name.startswith("lstm")}
 
 
 @pytest.mark.parametrize("size", ["full", "quick"])
@@ -243,7 +257,8 @@ def test_the_table_sets_the_student_s_model_beside_the_rows_of_its_budget(size):
     lstms = untrained_lstms(size)
     scores = {"gpt": Score(1.7, 10)} | {name: Score(rows[name]["nats"], 10) for name in lstms}
     done = budget_for("gpt", size).steps
-    table = lab.results(lab.Trained(MiniGPT(), History(done, 61.4), size), scores, lstms)
+    trained = lab.Trained(MiniGPT(), History(done, 61.4), size)
+    table = lab.results(trained, scores, lstms, batch_over_32)
     names = [row[0] for row in table.rows]
     expected = ["trigram", "5-gram", "lstm-lab3", f"lstm-{size}"]
     assert names == [*(rows[key]["name"] for key in expected), "Mini-GPT, yours"]
@@ -258,32 +273,42 @@ def test_the_table_sets_the_student_s_model_beside_the_rows_of_its_budget(size):
     assert "do not compare" not in table.note
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
-def test_the_table_says_in_which_precision_the_models_were_trained_and_timed(
-    monkeypatch, precision
-):
+@pytest.mark.parametrize(
+    ("trained_in", "has", "timed_in"),
+    [
+        ("bfloat16", True, "bfloat16"),
+        ("float32", True, "float32"),
+        ("bfloat16", False, "float32"),  # the model comes from elsewhere
+    ],
+)
+def test_the_table_says_in_which_precision_models_were_trained_and_timed(trained_in, has, timed_in):
     timed = []
 
-    def seconds_per_step(model, corpus, budget, precision):
-        timed.append(precision)
+    def seconds_per_step(*given):
+        timed.append(given[-1])
         return 1.0
 
-    monkeypatch.setattr(lab, "seconds_per_step", seconds_per_step)
     lstms = untrained_lstms("quick")
     scores = {name: Score(1.6, 10) for name in ["gpt", *lstms]}
-    history = History(20, 3.0, precision=precision)
-    table = lab.results(lab.Trained(MiniGPT(), history, "quick"), scores, lstms)
-    assert f"trained with matrix products in {precision}; every score" in table.note
-    assert timed == [getattr(torch, precision)] * 2
+    trained = lab.Trained(MiniGPT(), History(20, 3.0, precision=trained_in), "quick")
+    table = lab.results(trained, scores, lstms, seconds_per_step, lambda device: has)
+    assert f"trained with matrix products in {trained_in}." in table.note
+    assert f"timed here, in {timed_in}. Every score is computed in float32." in table.note
+    assert timed == [getattr(torch, timed_in)] * 2
 
 
-def test_every_cell_of_the_rows_beside_the_student_s_is_the_one_on_record(clock):
+def test_every_cell_of_the_rows_beside_the_student_s_is_the_one_on_record():
     rows = read_json(DATA / "baselines.json")["rows"]
     lstms = {name: LSTM(d_emb=4, d_h=4) for name in ("lstm-lab3", "lstm-quick")}
-    before = {name: {k: v.clone() for k, v in m.state_dict().items()} for name, m in lstms.items()}
+    copies = []
+
+    def as_batch(model, *given):
+        copies.append(model)
+        return batch_over_32(model, *given)
+
     scores = {"gpt": Score(1.7, 10), "lstm-lab3": Score(1.25, 10), "lstm-quick": Score(1.5, 10)}
     trained = lab.Trained(MiniGPT(), History(1_500, 0.0), "quick", "the course's")
-    table = lab.results(trained, scores, lstms)
+    table = lab.results(trained, scores, lstms, as_batch)
     for row, name in zip(table.rows, ("trigram", "5-gram"), strict=False):
         nats = rows[name]["nats"]
         perplexity, bits = f"{rows[name]['perplexity']:.2f}", f"{rows[name]['bits']:.2f}"
@@ -296,15 +321,9 @@ def test_every_cell_of_the_rows_beside_the_student_s_is_the_one_on_record(clock)
     ]
     assert table.rows[-1][0] == "Mini-GPT, the course's"
     assert table.rows[-1][3] == "–"  # its seconds are not known
-    for name, model in lstms.items():  # which were timed, and have learned nothing from it
-        assert all(torch.equal(v, before[name][k]) for k, v in model.state_dict().items())
-
-
-def test_a_copy_to_be_timed_has_the_sizes_of_the_lstm():
-    lstm = LSTM(vocab_size=7, d_emb=4, d_h=6)
-    copied = lab.load_copy(lstm)
-    assert copied is not lstm
-    assert copied.sizes == lstm.sizes
+    for copied, model in zip(copies, lstms.values(), strict=True):  # which learns from being timed
+        assert copied is not model
+        assert copied.sizes == model.sizes
 
 
 def test_an_n_gram_s_score_is_the_one_on_record():
@@ -313,7 +332,7 @@ def test_an_n_gram_s_score_is_the_one_on_record():
     assert lab.ngram_nats("5-gram") == rows["5-gram"]["nats"]
 
 
-def test_a_model_trained_longer_is_not_set_beside_the_seeds_without_a_word_either(clock):
+def test_a_model_trained_longer_is_not_set_beside_the_seeds_without_a_word_either():
     trained = lab.Trained(MiniGPT(), History(2_000, 3.0), "quick")
     table = lab.results(trained, {"gpt": Score(1.6, 10)}, {})
     assert "2,000 steps, those on record for 1,500: the two do not compare" in table.note
@@ -322,19 +341,20 @@ def test_a_model_trained_longer_is_not_set_beside_the_seeds_without_a_word_eithe
 def test_a_model_stopped_early_is_not_set_beside_the_seeds_without_a_word():
     lstms = untrained_lstms("quick")
     scores = {name: Score(1.6, 10) for name in ["gpt", *lstms]}
-    table = lab.results(lab.Trained(MiniGPT(), History(20, 3.0), "quick"), scores, lstms)
+    trained = lab.Trained(MiniGPT(), History(20, 3.0), "quick")
+    table = lab.results(trained, scores, lstms, batch_over_32)
     assert "20 steps, those on record for 1,500: the two do not compare" in table.note
 
 
 def test_a_table_is_shown_to_people_and_to_screen_readers():
-    table = lab.Table(["Model", "Nats"], [["a < b", "1.5"], ["c", "12.5"]], "A note.")
+    table = Table(["Model", "Nats"], [["a < b", "1.5"], ["c", "12.5"]], "A note.")
     assert repr(table).splitlines() == ["Model  Nats", "a < b   1.5", "c      12.5", "A note."]
     page = table._repr_html_()
     assert page.count('scope="col"') == 2
     assert page.count('scope="row"') == 2
     assert "a &lt; b" in page
     assert "<p>A note.</p>" in page
-    bare = lab.Table(["Model", "Nats"], [["c", "< 1.5"]])
+    bare = Table(["Model", "Nats"], [["c", "< 1.5"]])
     assert "<td>&lt; 1.5</td>" in bare._repr_html_()
     assert "<p>" not in bare._repr_html_()
     assert repr(bare).splitlines()[-1] == "c      < 1.5"
@@ -408,8 +428,26 @@ def test_saved_work_comes_back_whole_and_code_is_printed_but_never_run(
     assert anew.guesses["odd"] == [1.0, 2.0]
     assert anew.outcomes == {"parameters": 824_897}
     said = capsys.readouterr().out
+    assert "Restored the model after 20 steps with matrix products in bfloat16" in said
     assert "def my_mask(T):\n    return torch.ones(T, T).tril().bool()" in said
     assert checks.verdicts()["causal_mask"].status == "not attempted"
+
+
+def test_the_work_of_an_earlier_session_is_not_written_over(tmp_path, capsys):
+    path, predict = tmp_path / "work.safetensors", lab.Predictions()
+    path.write_bytes(b"earlier")
+    lab.save_work(worked(predict), predict, path)
+    assert f"is now in {tmp_path / 'work-2.safetensors'}" in capsys.readouterr().out
+    lab.save_work(worked(predict), predict, path)  # its own it replaces
+    assert "earlier session" not in capsys.readouterr().out
+    lab.restore_work(CPU, lab.Predictions(), path)
+    path.write_bytes(b"brought back from elsewhere")
+    lab.save_work(worked(predict), predict, path)
+    files = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file != path}
+    assert files == {
+        "work-2.safetensors": b"earlier",
+        "work-3.safetensors": b"brought back from elsewhere",
+    }
 
 
 def test_work_on_the_course_s_model_stays_the_course_s(tmp_path, capsys):
@@ -419,6 +457,17 @@ def test_work_on_the_course_s_model_stays_the_course_s(tmp_path, capsys):
     assert "the code of no function" in capsys.readouterr().out
     again = lab.restore_work(CPU, lab.Predictions(), path)
     assert (again.size, again.owner) == ("full", "the course's")
+
+
+def test_work_that_was_saved_before_there_was_a_choice_of_precision_was_trained_in_float32(
+    tmp_path, capsys
+):
+    path = tmp_path / "work.safetensors"
+    history = {"steps": 20, "seconds": 3.5, "curve": []}
+    about = {"size": "quick", "owner": "yours", "predictions": {}, "outcomes": {}, "code": {}}
+    save_model(path, MiniGPT(), history=history, **about)
+    assert lab.restore_work(CPU, lab.Predictions(), path).history == History(20, 3.5, [], "float32")
+    assert "with matrix products in float32" in capsys.readouterr().out
 
 
 def test_what_was_predicted_since_stands_over_what_was_saved(tmp_path):
@@ -452,7 +501,7 @@ def test_in_colab_work_is_downloaded_and_asked_for(tmp_path, monkeypatch, colab)
     lab.save_work(worked(predict), predict)
     lab.restore_work(CPU, predict)
     assert colab == [("download", "lab5-work.safetensors")]
-    lab.WORK.unlink()
+    WORK.unlink()
     with pytest.raises(FileNotFoundError, match="lab5-work"):
         lab.restore_work(CPU, predict)
     assert colab[1:] == [("upload", None)]
@@ -501,4 +550,4 @@ def test_figures_of_the_lab_say_in_words_what_they_show():
 
 
 def test_every_row_that_the_lab_compares_with_is_shipped():
-    assert {name for rows in lab.ROWS.values() for name in rows} - {"gpt-quick"} == set(SHIPPED)
+    assert {name for rows in ROWS.values() for name in rows} - {"gpt-quick"} == set(SHIPPED)

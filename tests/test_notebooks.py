@@ -10,6 +10,7 @@ import venv
 from pathlib import Path
 
 import build
+import copies
 import nbformat
 import pytest
 from exercises import exercises
@@ -79,8 +80,9 @@ def test_a_stale_notebook_is_reported_and_left_alone(monkeypatch, tmp_path, caps
 
 def test_a_stale_or_missing_notebook_is_written_once(monkeypatch, tmp_path, capsys):
     missing, stale = tmp_path / "missing.ipynb", tmp_path / "stale.ipynb"
-    stale.write_text("old")
     monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(copies, "ROOT", tmp_path)
+    build.write_all({stale: "old"})
     monkeypatch.setattr(build, "notebooks", lambda: {missing: "new", stale: "new too"})
     monkeypatch.setattr(sys, "argv", ["build.py"])
     assert build.main() == 0
@@ -301,12 +303,16 @@ def set_up_cell(student) -> str:
     ("repository", "said"),
     [
         (None, "does not say yet where its course lives"),
-        ("/nowhere/course", "could not be fetched from /nowhere/course at main"),
+        ("/nowhere/course", "could not be fetched from /nowhere/course at class/2027"),
     ],
 )
 def test_a_course_that_cannot_be_fetched_is_one_clear_error(
-    student, tmp_path, monkeypatch, repository, said
+    source, tmp_path, monkeypatch, repository, said
 ):
+    import links
+
+    nobody = links.Links("https://github.com/OWNER/REPOSITORY", "class/2027", "https://a.org")
+    student = nbformat.reads(build.notebooks(nobody)[build.student_of(source)], 4)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MINIGPT_REPOSITORY", raising=False)
     monkeypatch.delenv("MINIGPT_REF", raising=False)

@@ -578,6 +578,15 @@ def test_a_folder_without_notebooks_is_said_in_a_line(make, words, tmp_path, cap
     assert words in capsys.readouterr().err
 
 
+def test_a_file_that_is_there_is_not_written_over(tmp_path, capsys):
+    table = tmp_path / "out.csv"
+    table.write_text("with my notes")
+    with pytest.raises(SystemExit):
+        review.main([str(tmp_path), "--csv", str(table)])
+    assert "is there already: choose another name" in capsys.readouterr().err
+    assert table.read_text() == "with my notes"
+
+
 def test_a_csv_that_cannot_be_written_is_said_in_a_line(tmp_path, capsys):
     hand_in(tmp_path, "a.ipynb", handed_out())
     with pytest.raises(SystemExit) as ended:

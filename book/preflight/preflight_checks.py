@@ -85,7 +85,9 @@ def packages(requirements: Path) -> str:
         if not package.specifier.contains(installed, prereleases=True):
             wrong.append(f"{package.name} is {installed}, not {package.specifier}")
     if wrong:
-        raise Failed(some(wrong), "rm .venv/ready, then make preflight, which installs them")
+        raise Failed(
+            some(wrong), "touch requirements.txt, then make preflight, which installs them"
+        )
     return f"{len(pinned)} packages as pinned"
 
 
@@ -139,7 +141,7 @@ def artifacts(data: Path) -> str:
         for path in SHIPPED.values():
             read_tensors(data / path.name)
     except (DamagedFileError, FileNotFoundError) as error:
-        raise Failed(str(error), "git checkout -- data") from error
+        raise Failed(str(error), "git stash push -- data") from error
     return f"{len(corpus.ids):,} characters, {len(SHIPPED)} models"
 
 
@@ -159,11 +161,11 @@ def baselines(data: Path) -> str:
             if not math.isclose(*nats, rel_tol=1e-9):
                 raise Failed(
                     f"the row {key} says {nats[1]:.4f} nats, and the runs give {nats[0]:.4f}",
-                    "git checkout -- data, or python data/measure.py after new runs",
+                    "git stash push -- data, or python data/measure.py after new runs",
                 )
         differences = verify_weights(data=data)
     except (DamagedFileError, FileNotFoundError) as error:
-        raise Failed(str(error), "git checkout -- data") from error
+        raise Failed(str(error), "git stash push -- data") from error
     return f"{len(differences)} models score as recorded"
 
 

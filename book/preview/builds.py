@@ -14,10 +14,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import processes
-from made_from import NAMES, files_of, made_from
+from made_from import (
+    CACHE,
+    NAMES,
+    NOTE,
+    MadeFrom,
+    drop_what_is_stale,
+    files_of,
+    made_from,
+    noted,
+)
 
 SOURCES = (*NAMES, "book", "labs", "_toc.yml")
-LEFT_BEHIND = re.compile(r".*~|#.*#|4913|.*\.tmp|lab5-work\.safetensors")  # by editors, by the lab
+LEFT_BEHIND = re.compile(
+    r".*~|#.*#|4913|.*\.tmp|lab5-work.*\.safetensors"
+)  # by editors, by the lab
 PARTS = ("html", ".doctrees", "jupyter_execute")
 PAUSE = 0.3  # seconds between two looks at the sources
 
@@ -85,17 +96,12 @@ class Builds:
     def __init__(self, book: Path, home: Path, say: Callable[[str], None]) -> None:
         self.book, self.home, self.say = book, home, say
         self.work, self.good = home / "work" / "_build", home / "good"
-        self.log = home / "build.log"
+        self.log, self.seconds = home / "build.log", home / "seconds"
         self.number = 0
         self.new = asyncio.Condition()  # told of every good build
 
     def has_pages(self) -> bool:
         return (self.good / "html" / "index.html").exists()
-
-    def noted(self, name: str) -> str:
-        """Read what an earlier build, perhaps of an earlier preview, wrote down."""
-        file = self.home / name
-        return file.read_text() if file.exists() else ""
 
     async def keep_building(self) -> None:
         """Build whenever a source has changed; what changes meanwhile is built after that."""
@@ -126,19 +132,24 @@ class Builds:
             await self.build()
 
     async def write_notebooks(self) -> bool:
-        """Write the lab's notebooks anew from their source."""
+        """Write the lab's notebooks anew from their source, and say what that said."""
         script = self.book / "labs" / "build.py"
         failed = await processes.finish(script, log=self.log, cwd=self.book)
         if failed:
             self.report("labs/build.py")
+        else:
+            for line in self.log.read_text(errors="replace").splitlines():
+                self.say(line)
         return not failed
 
     async def build(self) -> None:
         start = time.monotonic()
         made = made_from(self.book)
-        anew = made != self.noted("cells-made-from")
-        run_cells = anew and self.start_anew(made)
-        if not anew and not self.number:
+        stale = drop_what_is_stale(self.work, made)
+        run_cells = stale == "cells" and not self.take_cells(made)
+        if stale == "pages":
+            self.say("Building every page, as what makes them has changed; no cell runs for it.")
+        elif stale == "nothing" and not self.number:
             self.say("Building what has changed since the last preview; this takes some seconds.")
         program = processes.programs / "jupyter-book"
         options = ("-W", "-n", "--keep-going", "--path-output", self.work.parent)
@@ -152,9 +163,9 @@ class Builds:
         for part in PARTS:
             mirror(self.work / part, self.good / part)
         took = time.monotonic() - start
-        (self.home / "good-made-from").write_text(made)
+        shutil.copyfile(self.work / NOTE, self.good / NOTE)
         if run_cells:
-            (self.home / "seconds").write_text(str(took))
+            self.seconds.write_text(str(took))
         self.say(f"Built in {duration(took)}.")
         self.number += 1
         async with self.new:
@@ -166,30 +177,25 @@ class Builds:
         why = reason(self.log, self.book)
         self.say(f"{what} could not be built: {why}.{stay} All messages: {self.log}")
 
-    def start_anew(self, made: str) -> bool:
-        """Drop what every cell gave, say what comes, and tell whether the cells have to run."""
-        shutil.rmtree(self.work, ignore_errors=True)
-        cells, note = self.book / "_build" / ".jupyter_cache", self.book / "_build" / "made-from"
-        at_hand = cells.is_dir() and note.is_file() and note.read_text().strip() == made
-        if at_hand:
+    def take_cells(self, made: MadeFrom) -> bool:
+        """Take over what the cells gave in `make book`; where it is something else, say so."""
+        book = self.book / "_build"
+        if noted(book)[:1] == [made.cells] and (book / CACHE).is_dir():
             self.say("Building every page; what the cells give is taken over from make book.")
-            shutil.copytree(cells, self.work / ".jupyter_cache")
-        else:
-            before = self.noted("seconds")
-            took = f"took {duration(float(before))} last time" if before else "may take minutes"
-            self.say(f"All cells run anew, as what they are made from is not what it was: {took}.")
-            if not os.environ.get("MINIGPT_STEPS"):
-                self.say(
-                    "Most of it is the lab's training: MINIGPT_STEPS=20 make preview is quick."
-                )
-        (self.home / "cells-made-from").write_text(made)
-        return not at_hand
+            shutil.copytree(book / CACHE, self.work / CACHE)
+            return True
+        before = self.seconds.read_text() if self.seconds.exists() else ""
+        took = f"took {duration(float(before))} last time" if before else "may take minutes"
+        self.say(f"All cells run anew, as what they are made from is not what it was: {took}.")
+        if not os.environ.get("MINIGPT_STEPS"):
+            self.say("Most of it is the lab's training: MINIGPT_STEPS=20 make preview is quick.")
+        return False
 
     def go_back(self) -> None:
         """Work on from the last good build: a page whose warning has come is not read again."""
-        usable = self.noted("good-made-from") == self.noted("cells-made-from") != ""
+        usable = noted(self.good) == noted(self.work) != []
         for part in PARTS:
             if usable:
                 mirror(self.good / part, self.work / part)
-            else:  # the good pages show what the cells no longer give
+            else:  # the good pages show what they no longer would
                 shutil.rmtree(self.work / part, ignore_errors=True)

@@ -19,6 +19,7 @@ from urllib.request import Request, urlopen
 
 import psutil
 import pytest
+import yaml
 from find_browser import ROOT
 from playwright.sync_api import Page, expect
 
@@ -293,6 +294,31 @@ def test_the_lab_is_written_from_its_source_and_what_editors_leave_behind_builds
     assert "book/index.md changed." in running.wait_for("changed").string
     running.wait_for("Built in")
     assert "The sixth text" in running.ask(running.site + running.start)[1]
+
+
+def test_somebody_s_work_in_the_lab_is_kept_and_told_of_and_work_in_a_copy_builds_nothing(tmp_path):
+    book = small_book(tmp_path)
+    for name in ("labs/build.py", "labs/copies.py", "labs/source/lab5_variants.py"):
+        write(book / name, (ROOT / name).read_text())
+    for name in ("labs/source/set_up.py", "book/extensions/links.py"):
+        write(book / name, (ROOT / name).read_text())
+    address = yaml.safe_load((ROOT / "_config.yml").read_text())
+    parts = {"repository": address["repository"], "html": {"baseurl": address["html"]["baseurl"]}}
+    write(book / "_config.yml", CONFIG + yaml.safe_dump(parts))
+    write(book / "_toc.yml", TOC.replace(", {file: labs/lab}", ""))
+    (book / "src" / "minigpt").symlink_to(ROOT / "src" / "minigpt")
+    write(book / "labs/lab5_variants.ipynb", "somebody's work")
+    with preview(book) as one:
+        one.wait_for("labs/lab5_variants.ipynb held somebody's work, which is now in labs/mine")
+        one.ready()
+        assert (book / "labs/mine/lab5_variants.ipynb").read_text() == "somebody's work"
+        assert '"cells"' in (book / "labs/lab5_variants.ipynb").read_text()
+        one.save("labs/mine/lab5_variants.ipynb", "more work")
+        one.save("labs/mine/lab5-work.safetensors", "saved")
+        one.save("book/index.md", "# Start\n\nThe second text.\n")
+        assert "book/index.md changed." in one.wait_for("changed").string
+        one.wait_for("Built in")
+    assert (book / "labs/mine/lab5_variants.ipynb").read_text() == "more work"
 
 
 def test_nothing_of_the_preview_is_in_what_was_built(running):
