@@ -39,10 +39,10 @@ preview: .venv/ready node_modules/ready  ## write with it: builds what you save,
 	@$(BIN)/python book/preview --port "$${PORT-8000}"
 
 preflight: .venv/ready node_modules/ready  ## see on the evening before class whether all will work (ARGS=--fast: without the lab)
-	@$(BIN)/python book/preflight/preflight.py $${ARGS-}
+	@$(BIN)/python book/preflight $${ARGS-}
 
 test: .venv/ready node_modules/ready  ## check everything, after a build of the book from nothing
-	$(BIN)/python book/browser/find_browser.py
+	$(BIN)/python book/browser/chromium.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf _build
@@ -54,7 +54,7 @@ quick: .venv/ready  ## the part of the tests that takes a minute, for daily work
 	$(PYTEST) -m "not slow and not long" --ignore tests/browser
 
 test-long: .venv/ready node_modules/ready  ## what takes too long for each change: a whole training, the other browsers
-	$(BIN)/python book/browser/find_browser.py
+	$(BIN)/python book/browser/chromium.py
 	$(MAKE) book
 	$(PYTEST) -m long
 	ENGINE=firefox $(PYTEST) -m "not long" tests/browser/test_engine.py tests/browser/test_explorer.py tests/browser/test_scaling_demo.py

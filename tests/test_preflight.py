@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import checks
+import hyperlinks as links
 import nbformat
-import preflight_checks as checks
-import preflight_links as links
 import pytest
-from preflight import SITE
-from preflight_checks import Failed, Skipped, Warned
+from checks import Failed, Skipped, Warned
+from table import SITE
 
 from minigpt.artifacts import DATA
 
@@ -61,10 +61,10 @@ def test_a_node_module_that_is_missing_or_of_another_version_fails(tmp_path):
 
 
 def test_a_machine_without_a_browser_fails(tmp_path, monkeypatch):
-    import find_browser
+    import chromium
 
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(find_browser, "UNPACKED", tmp_path)
+    monkeypatch.setattr(chromium, "UNPACKED", tmp_path)
     with pytest.raises(Failed, match="no Chromium was found"):
         checks.browser()
 
@@ -410,14 +410,14 @@ def command(rows: str, *arguments: str) -> list[str]:
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 sys.path.insert(0, {str(ROOT / "book" / "preflight")!r})
-import preflight
-from preflight_checks import Failed, Skipped, Warned
+import table
+from checks import Failed, Skipped, Warned
 def fails(): raise Failed("the reason " * 20, "the remedy")
 def warns(): raise Warned("a warning")
 def skips(): raise Skipped("not here")
 def crashes(): return {{}}["missing"]
-preflight.all_checks = lambda say, fast: [{rows}]
-preflight.main()
+table.all_checks = lambda say, fast: [{rows}]
+table.main()
 """
     return [sys.executable, "-c", program, *arguments]
 
@@ -468,7 +468,7 @@ def test_ctrl_c_ends_it_with_what_was_found_so_far():
 
 
 def test_the_fast_check_leaves_the_lab_out_and_says_so():
-    from preflight import all_checks
+    from table import all_checks
 
     rows = dict(all_checks(print, fast=True))
     with pytest.raises(Skipped, match="left out by --fast"):

@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import yaml
-from find_browser import ROOT, find
+from chromium import ROOT, find
 from playwright.sync_api import Browser, sync_playwright
 
 sys.path.append(str(ROOT / "book" / "extensions"))

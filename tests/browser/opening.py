@@ -14,7 +14,7 @@ from functools import cache
 
 import pytest
 from bs4 import BeautifulSoup
-from find_browser import ROOT
+from chromium import ROOT
 from playwright.sync_api import BrowserContext, Locator, Page, sync_playwright
 from serve import SITE, browsing
 

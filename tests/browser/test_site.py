@@ -8,7 +8,7 @@ from itertools import pairwise
 import check_yourself
 import pytest
 from bench_site import weights
-from find_browser import ROOT
+from chromium import ROOT
 from opening import COLOURS, READY, SETTLED, barriers, load, unfold
 from playwright.sync_api import Page
 from serve import pages

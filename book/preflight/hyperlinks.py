@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-from preflight_checks import Failed, Skipped, Warned, built, some
+from checks import Failed, Skipped, Warned, built, some
 
 REFUSALS = {401, 403, 405, 406, 418, 429}  # what sites answer to a program that asks
 

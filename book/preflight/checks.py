@@ -1,4 +1,4 @@
-"""What `make preflight` checks. preflight.py runs these in turn and prints the table.
+"""What `make preflight` checks. table.py runs these in turn and prints the table.
 
 A check is a function that says in a few words what it saw, or raises what is wrong and what helps:
 Failed, Warned or Skipped. Each imports what it needs, so that a missing package fails the rows that
@@ -110,12 +110,12 @@ def node_modules(lock: Path, folder: Path) -> str:
 
 
 def browser() -> str:
-    from find_browser import find
+    from chromium import find
 
     try:
         return find()[0]
     except RuntimeError as error:
-        raise Failed(str(error), ".venv/bin/python book/browser/find_browser.py") from error
+        raise Failed(str(error), ".venv/bin/python book/browser/chromium.py") from error
 
 
 def disk(folder: Path, needed: int) -> str:

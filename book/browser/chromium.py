@@ -1,6 +1,6 @@
 """Find a Chromium for the browser tests, or set one up without touching the system if possible.
 
-    python book/browser/find_browser.py        # part of `make test`: sets up, prints the path
+    python book/browser/chromium.py        # part of `make test`: sets up, prints the path
 
 In this order: one on PATH; the headless one that the package manager has fetched into
 node_modules, unpacked into .browser; Debian's package, when run as root.

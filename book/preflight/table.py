@@ -19,9 +19,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 
-import preflight_checks as checks
-import preflight_links as links
-from preflight_checks import ROOT
+import checks
+import hyperlinks as links
+from checks import ROOT
 
 SITE = ROOT / "_build" / "html"
 FREE = 2 * 1024**3  # bytes: a build of the book, and what a browser and a kernel write meanwhile
@@ -170,7 +170,3 @@ def main() -> None:
     # A check that was stopped is still at work on its thread, deep in a library; Python would wait
     # for it, or fall over it. A kernel or a browser ends when it finds its parent gone.
     os._exit(130 if stopped else int(failed))
-
-
-if __name__ == "__main__":
-    main()
