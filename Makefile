@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 # As many workers as the machine has processors, up to four: each has a browser and a server of its own.
-PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist worksteal --durations 25
+override PYTEST := $(BIN)/pytest -n logical --maxprocesses 4 --dist worksteal --durations 25
 
 # What stands behind `make` is text. Without this, make would expand a $(...) in it; recipes read it
 # from the environment, so that the shell does not either.
