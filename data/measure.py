@@ -101,7 +101,7 @@ def variant_runs(variant: str, highest: float) -> tuple[list[dict], dict[str, fl
 
     rate = choose_rate(valid, highest)
     paths = [run_path(variant, rate, seed) for seed in SEEDS]
-    runs = [read_json(path) | {"path": path} for path in paths]
+    runs = [read_json(path) | {"path": path} for path in paths if path.exists()]
     return runs, {f"{rate:g}": nats for rate, nats in tried.items()}
 
 

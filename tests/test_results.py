@@ -138,7 +138,7 @@ def test_a_neural_row_is_the_mean_of_its_seeds_and_they_are_those_of_the_runs(ke
 
 
 def test_the_full_budget_was_run_from_several_seeds(rows):
-    assert rows["gpt-full"]["seeds"] == rows["lstm-full"]["seeds"] > 1
+    assert min(rows[key]["seeds"] for key in ("gpt-full", "lstm-full")) > 1
 
 
 @pytest.mark.parametrize("key", NEURAL)
