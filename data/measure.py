@@ -23,20 +23,9 @@ from minigpt.corpus import Corpus, load_corpus
 from minigpt.evaluation import evaluate_ngram
 from minigpt.inspection import attention_maps
 from minigpt.ngram import NGram
+from minigpt.rows import COUNTED, TRAINED
 from minigpt.runs import SEEDS, reported, run_of
 from minigpt.variants import VARIANTS
-
-NGRAMS = {
-    "trigram": ("Character trigram, add-k (k = 0.1)", 3, 0.1),
-    "5-gram": ("Character 5-gram, add-k (k = 0.01)", 5, 0.01),
-}
-NEURAL = {  # row -> name, model, size
-    "lstm-lab3": ("LSTM, Lab 3's training", "lstm", "lab3"),
-    "lstm-full": ("LSTM, the mini-GPT's training", "lstm", "full"),
-    "gpt-full": ("Mini-GPT", "gpt", "full"),
-    "lstm-quick": ("LSTM, QUICK", "lstm", "quick"),
-    "gpt-quick": ("Mini-GPT, QUICK", "gpt", "quick"),
-}
 
 
 def score(record: dict, corpus: Corpus) -> None:
@@ -77,14 +66,20 @@ def neural_row(name: str, runs: list[dict]) -> dict:
 def baselines(corpus: Corpus) -> dict:
     """Make the results table from the runs and the n-grams."""
     rows = {}
-    for key, (name, n, k) in NGRAMS.items():
-        nats = evaluate_ngram(NGram(n, k).fit(corpus["train"]), corpus, "test").nats
-        rows[key] = {"name": name, "parameters": None, "steps": None, "batch": None, "seeds": None}
+    for key, row in COUNTED.items():
+        nats = evaluate_ngram(NGram(row.n, row.k).fit(corpus["train"]), corpus, "test").nats
+        rows[key] = {
+            "name": row.name,
+            "parameters": None,
+            "steps": None,
+            "batch": None,
+            "seeds": None,
+        }
         rows[key] |= in_all_units(nats)
-    for key, (name, model, size) in NEURAL.items():
-        runs = [run for run in reported(model, size) if run["test"] is not None]
+    for key, row in TRAINED.items():
+        runs = [run for run in reported(row.model, row.size) if run["test"] is not None]
         if runs:
-            rows[key] = neural_row(name, runs)
+            rows[key] = neural_row(row.name, runs)
     return {"test_characters": len(corpus["test"]), "rows": rows}
 
 
@@ -130,7 +125,7 @@ def ablations(corpus: Corpus) -> dict:
                 score(run, corpus)
         rows[key] = ablation_row(variant.name, runs)
         rows[key] |= {"valid_by_rate": tried, "texts": [run["text"] for run in runs]}
-        if key == "no-mask":
+        if variant.reads_ahead:
             rows[key]["writing"] = mean([run["test_writing"] for run in runs])
             rows[key]["writing_full"] = mean([run["test_writing_full"] for run in runs])
     return {
@@ -185,8 +180,8 @@ def draw_readme_figure(corpus: Corpus) -> None:
 def main() -> None:
     corpus = load_corpus()
     torch.set_grad_enabled(False)
-    for _, model, size in NEURAL.values():
-        for run in reported(model, size):
+    for row in TRAINED.values():
+        for run in reported(row.model, row.size):
             if run["test"] is None:
                 score(run, corpus)
     result = baselines(corpus)

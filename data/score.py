@@ -40,7 +40,7 @@ def scores(run: Run, model: nn.Module, corpus: Corpus) -> dict:
     if run.variant:
         written = {"seed": run.seed, "cached": False}  # without a mask no key may be kept
         added["text"] = sample_text(model, corpus.vocabulary, PROMPT, LENGTH, **written)
-    if run.variant == "no-mask":
+    if run.reads_ahead:
         added |= writing_scores(model, corpus)
     return added
 

@@ -116,7 +116,7 @@ def train(
             best = run.budget.keep == "best"
             record["valid"] = lowest(history.curve) if best else history.curve[-1]["valid"]
             save_model(weights(run), model, run=run.name)
-            if run.variant == "no-mask":
+            if run.reads_ahead:
                 # Under the mask it sees what it would see when it writes: no character to copy.
                 model.mask = causal_mask
                 record["valid_under_mask"] = evaluate(model, corpus, "valid").nats

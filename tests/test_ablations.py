@@ -20,7 +20,7 @@ def row(name: str, *seeds: float, **more) -> dict:
 
 ROWS = {
     "mini-gpt": row("itself", 1.75, 1.80, 1.70),
-    "no-mask": row("no mask", 0.1, 0.1, 0.1),
+    "no-mask": row("no mask", 0.1, 0.1, 0.1, writing=3.0),
     "worse": row(
         "no this",
         *(2.10, 2.30, 2.20),

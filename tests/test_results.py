@@ -23,18 +23,14 @@ from minigpt.evaluation import evaluate_ngram, gpt_nats, verify_weights
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
 from minigpt.ngram import NGram
+from minigpt.rows import COUNTED, TRAINED
 from minigpt.runs import SEEDS, chosen, run_of
 from minigpt.training import Budget
 from minigpt.variants import VARIANTS, everything_allowed
 
 RUNS = DATA / "runs"
-NEURAL = {  # row: parameters, steps, batch
-    "lstm-lab3": (350_593, 2_000, 64),
-    "lstm-full": (350_593, 3_000, 64),
-    "gpt-full": (824_897, 3_000, 64),
-    "lstm-quick": (350_593, 1_500, 16),
-    "gpt-quick": (824_897, 1_500, 16),
-}
+PARAMETERS = {"lstm": 350_593, "gpt": 824_897}
+BUDGETS = {"lab3": (2_000, 64), "full": (3_000, 64), "quick": (1_500, 16)}  # steps, batch
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +100,11 @@ def test_the_table_is_what_its_producer_makes_of_the_committed_runs(table, corpu
 
 def test_the_rows_are_the_n_grams_and_each_model_at_each_of_its_budgets(table):
     assert table["test_characters"] == 60_394
-    assert list(table["rows"]) == ["trigram", "5-gram", *NEURAL]
-    for key, (parameters, steps, batch) in NEURAL.items():
+    assert list(table["rows"]) == [*COUNTED, *TRAINED]
+    for key, kind in TRAINED.items():
         row = table["rows"][key]
-        assert (row["parameters"], row["steps"], row["batch"]) == (parameters, steps, batch)
+        assert row["parameters"] == PARAMETERS[kind.model]
+        assert (row["steps"], row["batch"]) == BUDGETS[kind.size]
 
 
 def test_the_n_gram_rows_are_those_published_and_come_out_again(rows, corpus):
@@ -123,7 +120,7 @@ def test_perplexity_and_bits_agree_with_nats_in_every_row(rows):
         assert 2 ** row["bits"] == pytest.approx(row["perplexity"])
 
 
-@pytest.mark.parametrize("key", NEURAL)
+@pytest.mark.parametrize("key", TRAINED)
 def test_a_neural_row_is_the_mean_of_its_seeds_and_they_are_those_of_the_runs(key, rows, runs):
     row, (model, size) = rows[key], key.split("-")
     scores = {
@@ -141,7 +138,7 @@ def test_the_full_budget_was_run_from_several_seeds(rows):
     assert min(rows[key]["seeds"] for key in ("gpt-full", "lstm-full")) > 1
 
 
-@pytest.mark.parametrize("key", NEURAL)
+@pytest.mark.parametrize("key", TRAINED)
 def test_an_untrained_model_was_about_as_surprised_as_a_fair_die(key, rows):
     untrained = rows[key]["untrained"]
     assert untrained.keys() == rows[key]["by_seed"].keys()
@@ -153,7 +150,7 @@ def test_no_measured_model_leaked(key, rows, runs):
     assert rows[key]["leak"] == 0.0
     for run in runs.values():
         if f"{run['model']}-{run['size']}" == key and run["test"] is not None:
-            leaks = run.get("variant") == "no-mask"
+            leaks = run_of(run).reads_ahead
             assert all((leak > 1e-3) == leaks and leak >= 0 for leak in run["leak"].values())
 
 
@@ -190,7 +187,7 @@ def test_every_run_says_what_was_run_where_and_how_it_went(runs):
         assert run["valid"] == kept["valid"], name
         assert 0 < run["valid"] < 4, name
         # Without a mask a model copies the next character, and is lost where it cannot.
-        if run.get("variant") == "no-mask":
+        if run_of(run).reads_ahead:
             assert run["valid"] < run["valid_under_mask"], name
         else:
             assert run["valid"] > 1, name
@@ -265,7 +262,7 @@ def test_the_table_goes_between_its_marks_and_the_rest_of_the_page_stays():
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
-        ("gpt lab3", "a row of the results is one of gpt full"),
+        ("gpt lab3", "a row of the results is one of lstm lab3"),
         ("gpt lab3 --learning-rate 1 --dropout 0", "lab3 is a training of the LSTM"),
         ("lstm full --dropout 1.5", "dropout has to be at least 0 and less than 1, not 1.5"),
         ("lstm full --variant rotary", "variant rotary is one of the mini-GPT"),

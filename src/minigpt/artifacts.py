@@ -13,14 +13,11 @@ from torch import Tensor, nn
 
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
+from minigpt.rows import TRAINED
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-SHIPPED = {  # row of baselines.json -> the weights of its seed 0, for the book and the lab
-    "gpt-full": DATA / "minigpt.safetensors",
-    "lstm-full": DATA / "lstm.safetensors",
-    "lstm-quick": DATA / "lstm-quick.safetensors",
-    "lstm-lab3": DATA / "lstm-lab3.safetensors",
-}
+# Row of the results -> the weights of its first seed, for the book and the lab.
+SHIPPED = {key: DATA / row.weights for key, row in TRAINED.items() if row.weights}
 
 
 class DamagedFileError(ValueError):

@@ -9,7 +9,8 @@ import torch
 from minigpt.artifacts import DATA, read_json
 from minigpt.lstm import LSTM
 from minigpt.model import Config, MiniGPT
-from minigpt.training import SIZES, Budget, budget_for
+from minigpt.rows import row_of
+from minigpt.training import SIZES, Budget
 from minigpt.variants import VARIANTS
 
 RUNS = DATA / "runs"
@@ -95,6 +96,11 @@ class Run:
         """Where its record is kept."""
         return RUNS / f"{self.name}.json"
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether the model sees the character that it predicts."""
+        return bool(self.variant) and VARIANTS[self.variant].reads_ahead
+
     def untrained(self) -> MiniGPT | LSTM:
         """Build the model with the weights from which the run starts."""
         torch.manual_seed(self.seed)
@@ -121,10 +127,14 @@ def run_of(record: dict) -> Run:
     )
 
 
-def chosen(model: str, size: str, seed: int = 0) -> Run:
-    """Give the run of the chosen settings of one row of the results."""
-    dropout = Config().dropout if model == "gpt" else 0.0
-    return Run(model, size, budget_for(model, size).learning_rate, dropout, seed)
+def chosen(model: str, size: str, seed: int = SEEDS[0]) -> Run:
+    """Give the run of the chosen settings of one row of the results.
+
+    Raises:
+        ValueError: there is no such row.
+    """
+    row = row_of(model, size)
+    return Run(model, size, row.learning_rate, row.dropout, seed)
 
 
 def reported(model: str, size: str, folder: Path = RUNS) -> list[dict]:

@@ -16,6 +16,7 @@ from tqdm import tqdm
 from minigpt.artifacts import describe, read_tensors, write_tensors
 from minigpt.corpus import Corpus, random_batch
 from minigpt.evaluation import evaluate
+from minigpt.rows import row_of
 
 
 @dataclass(frozen=True)
@@ -58,23 +59,10 @@ SIZES = {  # of a budget: what differs from the full one
 def budget_for(model: Literal["gpt", "lstm"], size: str) -> Budget:
     """Give the budget of one row of the results: "full", "quick", or the LSTM's run of "lab3".
 
-    The learning rates were chosen on the validation split, for each model by itself; the runs
-    behind the choice are in ``data/runs/``.
-
     Raises:
         ValueError: there is no such row.
     """
-    rates = {
-        "gpt full": 5e-3,
-        "gpt quick": 5e-3,
-        "lstm full": 32e-3,
-        "lstm quick": 16e-3,
-        "lstm lab3": 2e-3,
-    }
-    row = f"{model} {size}"
-    if row not in rates:
-        raise ValueError(f"a row of the results is one of {', '.join(rates)}; not {row}")
-    return Budget(learning_rate=rates[row], **SIZES[size])
+    return Budget(learning_rate=row_of(model, size).learning_rate, **SIZES[size])
 
 
 class DivergedError(FloatingPointError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
-from minigpt.attention import scaled_dot_product_attention
+from minigpt.attention import causal_mask, scaled_dot_product_attention
 from minigpt.model import Block, Config, MiniGPT
 from minigpt.positions import embed_with_positions
 from minigpt.training import Budget
@@ -83,6 +83,12 @@ class Variant:
     config: dict = field(default_factory=dict)  # fields of Config
     functions: dict[str, Callable] = field(default_factory=dict)  # arguments of MiniGPT
     budget: dict = field(default_factory=dict)  # fields of Budget
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether it sees the character that it predicts, so that its loss is no prediction."""
+        mask = self.functions.get("mask", causal_mask)
+        return bool(mask(2)[0, 1])
 
     def build(self, config: Config | None = None) -> MiniGPT:
         """Make the model, with random weights."""

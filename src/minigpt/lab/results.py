@@ -12,12 +12,14 @@ from minigpt.evaluation import Score
 from minigpt.lab.runtime import Size, has_bfloat16, seconds_per_step
 from minigpt.lstm import LSTM
 from minigpt.model import MiniGPT
+from minigpt.rows import TRAINED
 from minigpt.runs import reported
 from minigpt.training import History, budget_for
 
-ROWS = {  # size -> the rows of data/baselines.json to stand beside a model of that size
-    "full": ("lstm-lab3", "lstm-full", "gpt-full"),
-    "quick": ("lstm-lab3", "lstm-quick", "gpt-quick"),
+# Size -> the rows of data/baselines.json to stand beside a model of that size.
+ROWS = {
+    size: tuple(key for key, row in TRAINED.items() if row.size in ("lab3", size))
+    for size in ("full", "quick")
 }
 
 
