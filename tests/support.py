@@ -1,13 +1,16 @@
-"""What several test files build: small models in which no weight hides, a small corpus, a fork."""
+"""What several test files build or expect: small models, a small corpus, a fork, a tally."""
 
 import random
 import shutil
 import subprocess
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from minigpt import checks
 from minigpt.corpus import Corpus, split_corpus
 from minigpt.model import Config, MiniGPT
 
@@ -71,3 +74,14 @@ def commit_all(folder: Path) -> None:
     who = ["-c", "user.name=ada", "-c", "user.email=ada@example.org"]
     for step in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "all of it"]):
         subprocess.run(["git", "-C", folder, *step], check=True, capture_output=True)
+
+
+def tally(names: Sequence[str], heading: str, passed: int, unwritten: int = 0) -> str:
+    """Give the line of a notebook's tally for a group of exercises."""
+    line = f"{heading}: {passed} of {len(names)} passed"
+    return line + (f", {unwritten} of {len(names)} not attempted" if unwritten else "")
+
+
+core = partial(tally, checks.CORE, "Core exercises")
+challenge = partial(tally, checks.CHALLENGE, "Challenge (optional)")
+variants = partial(tally, checks.VARIANTS, "Variants")

@@ -157,7 +157,7 @@ def test_a_wrong_answer_is_reported_with_its_idea_and_what_was_said_about_it(tmp
     hand_in(tmp_path, "cem.ipynb", run(notebook))
     said = report(tmp_path, capsys)
     assert row(said, "anna")[:6] == list("○✗○○○○")
-    assert row(said, "passed") == ["0"] * 6
+    assert row(said, "passed") == ["0"] * len(NAMES)
     first, second = said.index("reads one ahead: anna, ben"), said.index("everything allowed: cem")
     assert first < second
     assert "   2 × Exercise 2, causal_mask · reads one ahead: anna, ben" in said
@@ -335,7 +335,7 @@ def test_names_of_any_length_and_script_leave_the_table_straight_and_sorted(tmp_
     for name in ("Zoe", "Öz", "anna", "王" * 10, "王" * 40 + "a", "x" * 200):
         hand_in(tmp_path, f"{name}.ipynb", handed_out())
     said = report(tmp_path, capsys)
-    rows = [line for line in said.splitlines() if line.count("○") == 6]
+    rows = [line for line in said.splitlines() if line.count("○") == len(NAMES)]
     assert [line[:2] for line in rows] == ["an", "Öz", "xx", "Zo", "王王", "王王"]
     assert {line.index("○") + line.count("王") for line in rows} == {rows[0].index("○")}
     assert max(map(len, rows)) < 100
@@ -437,7 +437,7 @@ def test_every_damaged_file_is_a_line_with_its_reason_and_stops_nothing(tmp_path
     hand_in(tmp_path, "all.zip", b"PK")
     hand_in(tmp_path, "zoe.ipynb", run(handed_out()))
     said = report(tmp_path, capsys, "--csv", str(tmp_path / "out.csv"))
-    assert row(said, "zoe")[:6] == ["○"] * 6
+    assert row(said, "zoe")[: len(NAMES)] == ["○"] * len(NAMES)
     lost = len(DAMAGED) + 7
     assert f"1 read, {lost} not" in said
     unread = said[said.index("Could not be read") :]
