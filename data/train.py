@@ -125,6 +125,8 @@ def train(
                 record |= scores(run, model.cpu(), corpus)
         write_json(run.path, record)
         checkpoint(run).unlink(missing_ok=True)
+        # Whoever waits for it finds the record.
+        checkpoint(run).with_suffix(".lock").unlink(missing_ok=True)
     return True
 
 

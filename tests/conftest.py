@@ -1,5 +1,6 @@
 """Fixtures shared by the test files."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from minigpt.model import MiniGPT
 # Small models have nothing to share out among threads, and on a busy machine threads wait for each
 # other at every step.
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # for the kernels and programs that tests start
 
 
 @pytest.fixture

@@ -234,7 +234,7 @@ def test_a_failing_cell_is_named_and_the_good_page_stays_until_it_is_mended(runn
     assert "NameError" in log.read_text()
     page.reload()
     shows(page, "the answer is")
-    expect(page.locator("h1")).to_contain_text("Code")
+    expect(page.locator("article h1")).to_contain_text("Code")
     running.save("book/code.md", CODE.replace("6 * 7", "6 * 9"))
     shows(page, "the answer is 54")
     running.wait_for("Built in")
