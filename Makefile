@@ -69,8 +69,8 @@ bench: .venv/ready node_modules/ready  ## time what the course says about speed,
 	$(BIN)/python data/bench_cost.py
 	$(BIN)/python data/bench_scaling.py
 	$(BIN)/python data/bench_lab.py
-	$(BIN)/python data/bench_explorer.py
-	$(BIN)/python data/bench_site.py
+	$(BIN)/python book/browser/bench_explorer.py
+	$(BIN)/python book/browser/bench_site.py
 
 runs: .venv/ready  ## train what the contest lacks, for hours (JOBS=2 at a time, or SCHEDULER=tcp://...)
 	@$(BIN)/python data/contest.py --jobs "$${JOBS:-2}" --scheduler "$${SCHEDULER-}"

@@ -16,8 +16,8 @@ import subprocess
 import sys
 
 import build
-import links
 import yaml
+from build import links
 
 CONFIG = links.ROOT / "_config.yml"
 

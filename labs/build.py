@@ -21,18 +21,14 @@ import re
 import sys
 from pathlib import Path
 
+import copies
 import jupytext
 import nbformat
+from copies import links
+
+from minigpt.artifacts import write_atomic
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "book" / "extensions"))
-sys.path.append(str(ROOT / "src"))
-
-import copies  # noqa: E402
-import links  # noqa: E402
-
-from minigpt.artifacts import write_atomic  # noqa: E402
-
 SOURCES = sorted((ROOT / "labs" / "source").glob("lab*.py"))
 SET_UP = ROOT / "labs" / "source" / "set_up.py"
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.S | re.M)

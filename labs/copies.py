@@ -15,7 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "book" / "extensions"))
-sys.path.append(str(ROOT / "src"))
 
 import links  # noqa: E402
 

@@ -30,12 +30,10 @@ from pathlib import Path
 from typing import NamedTuple
 from unicodedata import category, east_asian_width, normalize
 
+from minigpt.artifacts import write_atomic
+from minigpt.checks import BORROWED, CHALLENGE, CORE, MARKS, read_headline
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "src"))
-
-from minigpt.artifacts import write_atomic  # noqa: E402
-from minigpt.checks import BORROWED, CHALLENGE, CORE, MARKS, read_headline  # noqa: E402
-
 LAB = ROOT / "labs" / "lab5_transformer.ipynb"
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.I)  # some browsers add the second half
 ARCHIVE = re.compile(r"\.(zip|7z|rar|tar|t?gz)$", re.I)

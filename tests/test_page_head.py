@@ -9,9 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parents[1]
-CONFIGURATION = f"""
-import sys
-sys.path.insert(0, {str(ROOT / "book" / "extensions")!r})
+CONFIGURATION = """
 extensions = ["myst_parser", "course_links", "page_head"]
 html_theme = "sphinx_book_theme"
 project = "A course"
@@ -40,7 +38,7 @@ def build(tmp_path):
         out = tmp_path / "out"
         done = subprocess.run(
             [sys.executable, "-m", "sphinx", "-q", tmp_path, out],
-            env=os.environ | address,
+            env=os.environ | address | {"PYTHONPATH": str(ROOT / "book" / "extensions")},
             capture_output=True,
             text=True,
         )

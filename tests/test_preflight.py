@@ -407,12 +407,14 @@ def test_a_checkpoint_that_is_not_passed_in_the_lab_fails(tmp_path, monkeypatch)
 # The table
 
 
+PREFLIGHT = ROOT / "book" / "preflight"
+
+
 def command(rows: str, *arguments: str) -> list[str]:
     """Run preflight with rows of the test's own."""
     program = f"""
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-sys.path.insert(0, {str(ROOT / "book" / "preflight")!r})
 import table
 from checks import Failed, Skipped, Warned
 def fails(): raise Failed("the reason " * 20, "the remedy")
@@ -426,7 +428,7 @@ table.main()
 
 
 def run(rows: str, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(command(rows, *arguments), capture_output=True, text=True)
+    return subprocess.run(command(rows, *arguments), cwd=PREFLIGHT, capture_output=True, text=True)
 
 
 def test_when_all_is_well_it_says_so_and_ends_with_0():
@@ -461,7 +463,9 @@ def test_a_machine_gets_json_and_nothing_else():
 
 def test_ctrl_c_ends_it_with_what_was_found_so_far():
     rows = '("One", lambda: "fine"), ("Two", lambda: time.sleep(600)), ("Three", fails)'
-    with subprocess.Popen(command(rows), stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command(rows), cwd=PREFLIGHT, stdout=subprocess.PIPE, text=True
+    ) as process:
         first = process.stdout.readline()
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()

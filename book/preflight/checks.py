@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / part) for part in ("src", "data", "book/extensions", "book/browser")]
+sys.path += [str(ROOT / part) for part in ("data", "book/extensions", "book/browser")]
 
 TEXT = "Good morrow, "  # what the explorer is given to write on from
 SHOWN = 4  # so many of a list are named

@@ -9,11 +9,8 @@ and weights as they are. A size is the same on every machine, so nothing is kept
 import gzip
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from playwright.sync_api import Browser, Response
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "book" / "browser"))
 from serve import browsing, pages, serving
 
 TEXT = ("text/", "application/javascript", "application/json", "image/svg+xml")

@@ -5,11 +5,6 @@
 What is timed stands beside what it may take. Nothing else should run meanwhile.
 """
 
-import sys
-
-from minigpt.artifacts import DATA
-
-sys.path.append(str(DATA.parent / "book" / "browser"))
 from serve import browsing, serving
 
 MODEL = """async (base) => {
