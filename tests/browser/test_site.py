@@ -102,7 +102,9 @@ def test_a_page_never_scrolls_sideways(unfolded, width):
 def test_a_page_has_no_barrier_that_axe_can_find(unfolded, scheme):
     unfolded.emulate_media(color_scheme=scheme)
     unfolded.wait_for_selector(f"html[data-theme={scheme}]")
-    for width in (390, 1280) if unfolded.of_each_kind else (1280,):
+    # Narrowed after loading, the explorer is another one: test_explorer.py loads it narrow.
+    narrowed = unfolded.of_each_kind and "explorer" not in unfolded.url
+    for width in (390, 1280) if narrowed else (1280,):
         unfolded.set_viewport_size({"width": width, "height": 900})
         unfolded.wait_for_function(REACHABLE)
         assert barriers(unfolded, rules=COLOURS if scheme == "dark" else ()) == []
